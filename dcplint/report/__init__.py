@@ -1,0 +1,1 @@
+"""Output: one file per format, each a function from a `Report` to text."""

@@ -1,0 +1,42 @@
+"""What a run found out, ready to be shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from dcplint.findings.model import Finding, Location, Severity
+
+# The lines of the file a location lies in, without line ends; empty where it cannot be read.
+# Lines end at LF, CRLF and CR only (not where str.splitlines would cut: form feeds, U+2028).
+Lines = Callable[[Location], Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """The engine release a tree was checked against, and how it was found."""
+
+    name: str
+    release: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The result of one run.
+
+    findings: settled (see `findings.settle`). notices: one sentence each, for stderr.
+    engines: one per checked tree, without repeats. files: how many were looked at.
+    """
+
+    findings: tuple[Finding, ...]
+    lines: Lines
+    engines: tuple[Engine, ...] = ()
+    notices: tuple[str, ...] = ()
+    files: int = 0
+    seconds: float = 0.0
+
+    @property
+    def failed(self) -> bool:
+        """Whether anything graver than a note was found."""
+        return any(finding.severity is not Severity.NOTE for finding in self.findings)
