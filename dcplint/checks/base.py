@@ -1,0 +1,104 @@
+"""What a rule is: one declaration, one docstring, one function.
+
+A rule's file is named after its code (`dcp101_implicit_capability.py`). Its module docstring is
+its documentation, with the sections of `DOC_SECTIONS`; `RULE` declares it; `check(context)` yields
+its findings. Nothing is registered anywhere else.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from dcplint.findings.model import Confidence, Evidence, Finding, Fix, Location, Severity
+
+if TYPE_CHECKING:
+    from dcplint.contracts.model import Contract
+    from dcplint.program.program import Program
+
+DOC_SECTIONS = ("What it flags", "Why it breaks", "Bad", "Good", "How it is confirmed", "Known limits")
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """The declaration of one rule.
+
+    summary: one line, lower case, reading as "flags …". probe: what the harness runs to confirm
+    a finding, or the reason why nothing can be run. default: whether it is on without `select`.
+    """
+
+    code: str
+    name: str
+    summary: str
+    severity: Severity
+    since: str
+    probe: str
+    default: bool = True
+
+    def finding(
+        self,
+        message: str,
+        location: Location,
+        *,
+        symbol: str = "",
+        severity: Severity | None = None,
+        confidence: Confidence = Confidence.HIGH,
+        evidence: tuple[Evidence, ...] = (),
+        fix: Fix | None = None,
+    ) -> Finding:
+        """A finding of this rule at `location`."""
+        return Finding(
+            code=self.code,
+            name=self.name,
+            severity=severity or self.severity,
+            confidence=confidence,
+            message=message,
+            location=location,
+            symbol=symbol,
+            evidence=evidence,
+            fix=fix,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a rule may look at: the linked program and the engine's contract."""
+
+    program: Program
+    contract: Contract
+
+
+Check = Callable[[Context], Iterator[Finding]]
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """A rule as found on disk. `check` is None for tool rules, which the run itself reports."""
+
+    rule: Rule
+    module: str
+    documentation: str
+    check: Check | None
+
+
+@cache
+def all_rules() -> tuple[Registered, ...]:
+    """Every rule of this package, by code."""
+    package = importlib.import_module("dcplint.checks")
+    names = (m.name for m in pkgutil.iter_modules(package.__path__) if m.name.startswith("dcp"))
+    modules = (importlib.import_module(f"dcplint.checks.{name}") for name in names)
+    return tuple(sorted((_registered(m) for m in modules), key=lambda r: r.rule.code))
+
+
+def _registered(module: ModuleType) -> Registered:
+    return Registered(
+        rule=module.RULE,
+        module=module.__name__,
+        documentation=module.__doc__ or "",
+        check=getattr(module, "check", None),
+    )

@@ -1,0 +1,1 @@
+"""What a module says, as small picklable values: no rule and no other module is known here."""

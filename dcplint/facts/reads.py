@@ -1,0 +1,37 @@
+"""Where attributes are read: `x.name`, `x.name()`, `getattr(x, "name")`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from dcplint.facts.expressions import dotted_name, shorten
+from dcplint.facts.model import ReadFact
+
+
+def reads_in(tree: ast.Module, words: frozenset[str]) -> Iterator[ReadFact]:
+    """Every read in `tree` of an attribute named in `words`, in source order."""
+    return _reads(tree, words, "", False)
+
+
+def _reads(node: ast.AST, words: frozenset[str], scope: str, called: bool) -> Iterator[ReadFact]:
+    if isinstance(node, ast.Attribute):
+        if node.attr in words and isinstance(node.ctx, ast.Load):
+            yield _fact(node.attr, node.value, node, scope, called)
+    elif isinstance(node, ast.Call) and dotted_name(node.func) in ("getattr", "hasattr"):
+        name = node.args[1] if len(node.args) > 1 else None
+        if isinstance(name, ast.Constant) and name.value in words:
+            yield _fact(str(name.value), node.args[0], node, scope, called)
+    inner = scope
+    if isinstance(node, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+        inner = f"{scope}.{node.name}" if scope else node.name
+    for child in ast.iter_child_nodes(node):
+        yield from _reads(child, words, inner, isinstance(node, ast.Call) and child is node.func)
+
+
+def _fact(name: str, receiver: ast.expr, node: ast.expr, scope: str, called: bool) -> ReadFact:
+    accessor = ""
+    if isinstance(receiver, ast.Call) and isinstance(receiver.func, ast.Attribute):
+        accessor = receiver.func.attr
+    place = (node.lineno, node.col_offset, node.end_lineno or 0, node.end_col_offset or 0)
+    return ReadFact(name, shorten(receiver), accessor, called, scope, place)

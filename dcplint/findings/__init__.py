@@ -1,0 +1,1 @@
+"""What a rule reports: findings, their evidence and their identity."""

@@ -1,0 +1,1 @@
+"""Linking facts into a program: names, hierarchies, attributes and where each comes from."""

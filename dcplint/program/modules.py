@@ -1,0 +1,184 @@
+"""Finding modules: by dotted name, over the checked tree, engine source and contract packs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from dcplint.facts.extract import Place, extract
+from dcplint.facts.model import ModuleFacts
+from dcplint.findings.model import Tree
+from dcplint.program.symbols import Module
+from dcplint.source.parse import parse_outline
+from dcplint.source.text import SourceText, UnreadableSource, decode, read_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """A file of the checked tree that could not be read or parsed."""
+
+    path: str
+    error: UnreadableSource
+
+
+class Words:
+    """The words whose functions keep their bodies in an outline (see `source.outline`)."""
+
+    def __init__(self, words: Iterable[str]) -> None:
+        self.words = frozenset(words)
+        alternatives = "|".join(sorted(re.escape(word) for word in self.words))
+        self._pattern = re.compile(rf"\b(?:class[ \t]|(?:{alternatives})\b)")
+
+    def keep(self, source: str) -> bool:
+        """Whether a function with this source is needed whole: it defines classes, or uses a word."""
+        return self._pattern.search(source) is not None
+
+
+@dataclass(slots=True)
+class SourceTree:
+    """One tree of Python files.
+
+    files: relative paths of the modules by dotted name, where they are listed beforehand; a tree
+    without them is looked up on disk, name by name. unsaved: contents that stand in for a file.
+    """
+
+    directory: Path
+    tree: Tree
+    files: dict[str, str] | None = None
+    unsaved: dict[str, bytes] = field(default_factory=dict)
+
+    def locate(self, name: str) -> str | None:
+        """The relative path of module `name`, or None."""
+        if self.files is not None:
+            return self.files.get(name)
+        stem = name.replace(".", "/")
+        for relative in (f"{stem}/__init__.py", f"{stem}.py"):
+            if (self.directory / relative).is_file():
+                return relative
+        return None
+
+    def contains(self, name: str) -> bool:
+        """Whether `name` is a module, or a directory of modules."""
+        if self.files is None:
+            return bool(self.locate(name)) or (self.directory / name.replace(".", "/")).is_dir()
+        return name in self.files or name in self._packages()
+
+    def _packages(self) -> frozenset[str]:
+        if self._prefixes is None:
+            names = self.files or {}
+            self._prefixes = frozenset(
+                name[: match.start()] for name in names for match in re.finditer(r"\.", name)
+            )
+        return self._prefixes
+
+    _prefixes: frozenset[str] | None = None
+
+    def read(self, relative: str) -> bytes:
+        """The bytes of a file of this tree. Raises UnreadableSource."""
+        if relative in self.unsaved:
+            return self.unsaved[relative]
+        return read_bytes(self.directory / relative)
+
+
+@dataclass(slots=True)
+class Modules:
+    """Modules by name, parsed when first asked for.
+
+    virtual: facts of modules that only a pack speaks of. When several trees hold a package, the
+    first one does.
+    """
+
+    trees: tuple[SourceTree, ...]
+    words: Words
+    virtual: dict[str, ModuleFacts] = field(default_factory=dict)
+    broken: list[Broken] = field(default_factory=list)
+    _loaded: dict[tuple[Tree, str], Module | None] = field(default_factory=dict)
+    _texts: dict[tuple[Tree, str], SourceText] = field(default_factory=dict)
+
+    def find(self, name: str) -> Module | None:
+        """The module called `name`, or None where no tree and no pack has it."""
+        for tree in self.trees:
+            relative = tree.locate(name)
+            if relative is not None:
+                return self.load(tree, relative, name)
+        facts = self.virtual.get(name)
+        if facts is None or self.has_source(name):
+            return None
+        key = (Tree.PACK, name)
+        if key not in self._loaded:
+            self._loaded[key] = Module(facts, Tree.PACK)
+        return self._loaded[key]
+
+    def has_source(self, name: str) -> bool:
+        """Whether the top-level package of `name` is present as source."""
+        top = name.partition(".")[0]
+        return any(tree.contains(top) for tree in self.trees)
+
+    def is_package(self, name: str) -> bool:
+        """Whether `name` is a module or a directory that holds modules."""
+        if any(tree.contains(name) for tree in self.trees):
+            return True
+        return any(n == name or n.startswith(f"{name}.") for n in self.virtual)
+
+    def load(self, tree: SourceTree, relative: str, name: str) -> Module | None:
+        """The module in file `relative`, or None where it is broken (which is recorded)."""
+        key = (tree.tree, relative)
+        if key not in self._loaded:
+            self._loaded[key] = self._parse(tree, relative, name)
+        return self._loaded[key]
+
+    def _parse(self, tree: SourceTree, relative: str, name: str) -> Module | None:
+        try:
+            text = decode(tree.read(relative))
+            parsed = parse_outline(text, self.words.keep)
+        except UnreadableSource as error:
+            if tree.tree is Tree.PROJECT:
+                self.broken.append(Broken(relative, error))
+            return None
+        place = Place(relative, name, relative.rpartition("/")[2] == "__init__.py")
+        facts = extract(parsed.tree, place, parsed.ends, self.words.words)
+        return Module(facts, tree.tree)
+
+    def text(self, tree: Tree, relative: str) -> SourceText:
+        """The text of a file, for messages; empty where it cannot be read."""
+        key = (tree, relative)
+        if key not in self._texts:
+            owner = next((t for t in self.trees if t.tree is tree), None)
+            try:
+                self._texts[key] = SourceText(decode(owner.read(relative)) if owner else "")
+            except UnreadableSource:
+                self._texts[key] = SourceText("")
+        return self._texts[key]
+
+
+def module_names(files: Iterable[str]) -> dict[str, str]:
+    """Dotted names for relative paths: as the package structure says, then as the path says.
+
+    A package starts at the outermost directory with an `__init__.py`; without one, at the root or
+    at `src/`. The plain path is a second name, for namespace packages above that directory.
+    """
+    files = list(files)
+    packages = {f.rpartition("/")[0] for f in files if f.endswith("__init__.py")} - {"", "src"}
+    primary: dict[str, str] = {}
+    secondary: dict[str, str] = {}
+    for relative in files:
+        start = _package_start(relative, packages)
+        primary.setdefault(_dotted(relative[start:]), relative)
+        secondary.setdefault(_dotted(relative), relative)
+    return {**secondary, **primary}
+
+
+def _package_start(relative: str, packages: set[str]) -> int:
+    position = relative.find("/")
+    while position >= 0:
+        if relative[:position] in packages:
+            return relative.rfind("/", 0, position) + 1
+        position = relative.find("/", position + 1)
+    return len("src/") if relative.startswith("src/") else 0
+
+
+def _dotted(relative: str) -> str:
+    name = relative.removesuffix(".py").replace("/", ".")
+    return name.removesuffix(".__init__") if name != "__init__" else ""

@@ -1,0 +1,105 @@
+"""What a name can turn out to be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from dcplint.facts.model import Binding, ClassFacts, FunctionFacts, ModuleFacts
+from dcplint.findings.model import Tree
+
+
+@dataclass(frozen=True, eq=False)
+class Module:
+    """A module of the program. Compared by identity: one file is one module."""
+
+    facts: ModuleFacts
+    tree: Tree
+
+    @cached_property
+    def bindings(self) -> dict[str, tuple[Binding, ...]]:
+        """Bindings by name, in source order."""
+        found: dict[str, list[Binding]] = {}
+        for binding in self.facts.bindings:
+            found.setdefault(binding.name, []).append(binding)
+        return {name: tuple(bindings) for name, bindings in found.items()}
+
+    @cached_property
+    def classes(self) -> tuple[ClassSymbol, ...]:
+        """Every class of the module, nested and local ones included."""
+        return tuple(ClassSymbol(self, facts) for facts in self.facts.classes)
+
+    @cached_property
+    def class_at(self) -> dict[tuple[int, int], ClassSymbol]:
+        """Classes by line and column of their header."""
+        return {symbol.facts.position[:2]: symbol for symbol in self.classes}
+
+
+@dataclass(frozen=True, eq=False)
+class ClassSymbol:
+    """A class of the program. Compared by identity: two classes may share a name."""
+
+    module: Module
+    facts: ClassFacts
+
+    @property
+    def dotted(self) -> str:
+        """Where the class is defined, as one would import it."""
+        return f"{self.module.facts.name}.{self.facts.qualname}"
+
+    @property
+    def path(self) -> str:
+        """Path of the defining file, relative to its tree."""
+        return self.module.facts.path
+
+    def __str__(self) -> str:
+        return self.facts.name
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionSymbol:
+    """A function of the program."""
+
+    module: Module
+    facts: FunctionFacts
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A constant."""
+
+    value: object
+
+
+@dataclass(frozen=True, slots=True)
+class External:
+    """A name of a package that is not part of the program."""
+
+    dotted: str
+
+
+@dataclass(frozen=True, slots=True)
+class Vanished:
+    """A name that a package of the program does not have. `missing` is the part not found."""
+
+    dotted: str
+    missing: str
+
+
+@dataclass(frozen=True, slots=True)
+class Parametric:
+    """Some class of a role, decided at run time (`backend.get_impl_cls()`)."""
+
+    role: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """What cannot be known from the source, and why. `options` are the candidates, if any."""
+
+    reason: str
+    options: tuple[Symbol, ...] = ()
+
+
+Symbol = Module | ClassSymbol | FunctionSymbol | Literal | External | Vanished | Parametric | Unknown

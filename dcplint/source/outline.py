@@ -1,0 +1,121 @@
+"""The outline of a module: its text with the bodies of functions blanked.
+
+Linking needs imports, class headers, class attributes and signatures; these are a tenth of a
+module, and parsing costs by the byte. An outline keeps every line number and every column of what
+it keeps, so the tree parsed from it stands for the real one. Bodies come later, by `body_text`,
+for the functions a rule asks about.
+
+Strings and comments are masked by a small lexer first. Where the masking or the indentation
+misleads it (continuation lines left of their block, say), the outline is not valid Python, and
+`parse.parse_outline` parses the whole text instead.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+_OPAQUE = re.compile(
+    r"#[^\n]*"
+    r'|"""[^"\\]*(?:(?:\\.|"(?!""))[^"\\]*)*"""'
+    r"|'''[^'\\]*(?:(?:\\.|'(?!''))[^'\\]*)*'''"
+    r'|"[^"\\\n]*(?:\\.[^"\\\n]*)*"'
+    r"|'[^'\\\n]*(?:\\.[^'\\\n]*)*'",
+    re.DOTALL,
+)
+_DEF = re.compile(r"(?:^|\n)([ \t]*)(?:async[ \t]+)?def[ \t]+(\w+)")
+_STRUCTURE = re.compile(r"[()\[\]{}:]")
+_OPENING = "([{"
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """text: the outlined source. ends: last line of each blanked function, by its `def` line."""
+
+    text: str
+    ends: dict[int, int]
+
+
+def outline(text: str, keep: Callable[[str], bool]) -> Outline:
+    """Blank the body of every function in `text` whose source `keep` refuses.
+
+    `keep` is given a function's source from its `def` line on; inside a function that is kept,
+    inner functions are judged on their own.
+    """
+    masked = mask(text)
+    pieces: list[str] = []
+    ends: dict[int, int] = {}
+    done = position = 0
+    line, counted = 1, 0
+    while match := _DEF.search(masked, position):
+        start = match.start(1)
+        colon = _body_colon(masked, match.end())
+        position = match.end()
+        if colon is None or _is_one_line(masked, colon):
+            continue
+        end = _block_end(masked, colon, len(match.group(1)))
+        if keep(text[start:end]):
+            continue
+        line += masked.count("\n", counted, start)
+        counted = start
+        blanked = text[colon + 1 : end]
+        ends[line] = line + masked.count("\n", start, _last_content(masked, colon, end))
+        pieces += (text[done : colon + 1], " ...", "\n" * blanked.count("\n"))
+        done = position = end
+    pieces.append(text[done:])
+    return Outline("".join(pieces), ends)
+
+
+def mask(text: str) -> str:
+    """`text` with strings and comments blanked, line structure and offsets kept."""
+    return _OPAQUE.sub(_blank, text)
+
+
+def _blank(match: re.Match[str]) -> str:
+    content = match.group()
+    if "\n" not in content:
+        return " " * len(content)
+    return "\n".join(" " * len(line) for line in content.split("\n"))
+
+
+def _body_colon(masked: str, position: int) -> int | None:
+    """Offset of the colon that ends the signature starting before `position`."""
+    depth = 0
+    for match in _STRUCTURE.finditer(masked, position):
+        token = match.group()
+        if token == ":":
+            if depth == 0:
+                return match.start()
+        elif token in _OPENING:
+            depth += 1
+        else:
+            depth -= 1
+            if depth < 0:
+                return None
+    return None
+
+
+def _is_one_line(masked: str, colon: int) -> bool:
+    end = masked.find("\n", colon)
+    return bool(masked[colon + 1 : end if end >= 0 else len(masked)].strip())
+
+
+def _block_end(masked: str, colon: int, indent: int) -> int:
+    """Offset of the newline before the first line that is not part of the block."""
+    match = _dedent(indent).search(masked, colon)
+    return match.start() if match else len(masked)
+
+
+_DEDENTS: dict[int, re.Pattern[str]] = {}
+
+
+def _dedent(indent: int) -> re.Pattern[str]:
+    """A line at most `indent` deep; a closing bracket there still belongs to the block."""
+    if indent not in _DEDENTS:
+        _DEDENTS[indent] = re.compile(r"\n[ \t]{0,%d}[^\s)\]}]" % indent)
+    return _DEDENTS[indent]
+
+
+def _last_content(masked: str, colon: int, end: int) -> int:
+    return colon + len(masked[colon:end].rstrip())

@@ -1,0 +1,79 @@
+"""From text to `ast`: outlines, single functions, and syntax newer than the running Python."""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from dcplint.source.outline import outline
+from dcplint.source.text import UnreadableSource
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedOutline:
+    """tree: the module, function bodies blanked. ends: real last line of blanked functions."""
+
+    tree: ast.Module
+    ends: dict[int, int]
+
+
+def parse_outline(text: str, keep: Callable[[str], bool]) -> ParsedOutline:
+    """Parse the outline of `text`; the whole text where the outline is not valid Python.
+
+    Raises UnreadableSource where neither the running Python nor LibCST can parse the text.
+    """
+    outlined = outline(text, keep)
+    tree = _try_parse(outlined.text)
+    if tree is not None:
+        return ParsedOutline(tree, outlined.ends)
+    return ParsedOutline(parse_text(text), {})
+
+
+def parse_text(text: str) -> ast.Module:
+    """Parse `text` whole, with LibCST's help where its syntax is newer than the running Python.
+
+    Raises UnreadableSource with the place of the syntax error.
+    """
+    try:
+        return _parse(text)
+    except SyntaxError as error:
+        from dcplint.source.newer_syntax import lowered
+
+        older = lowered(text)
+        tree = _try_parse(older) if older is not None else None
+        if tree is None:
+            raise UnreadableSource(
+                f"has a syntax error: {error.msg}", error.lineno or 1, error.offset or 1
+            ) from error
+        return tree
+    except (RecursionError, MemoryError, ValueError) as error:
+        raise UnreadableSource(f"cannot be parsed: {error or 'nested too deeply'}") from error
+
+
+def parse_function(lines: list[str], first: int, last: int) -> ast.FunctionDef | ast.AsyncFunctionDef:
+    """The function that stands in lines `first` to `last` (1-based, decorators included).
+
+    Line numbers and columns of the result are those of the file. Raises UnreadableSource.
+    """
+    source = "\n".join(["if 1:" if lines[first - 1][:1] in " \t" else "", *lines[first - 1 : last]])
+    tree = parse_text(source)
+    ast.increment_lineno(tree, first - 2)
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return node
+    raise UnreadableSource("holds no function here", first)
+
+
+def _try_parse(text: str) -> ast.Module | None:
+    try:
+        return _parse(text)
+    except (SyntaxError, RecursionError, MemoryError, ValueError):
+        return None
+
+
+def _parse(text: str) -> ast.Module:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # invalid escapes in checked code are not our business
+        return ast.parse(text)

@@ -1,0 +1,87 @@
+"""Index roots: which tree a path is judged in.
+
+A path says what is reported; the root says what is read to judge it. The root of a path is the
+nearest directory with a `[tool.dcplint]` configuration, else the nearest git checkout, else the
+directory itself. A separate distribution inside a root (an unpacked release, an installed
+environment), or a path that the root ignores, is its own root, so that two releases side by side
+do not mix.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from dcplint.errors import UserError
+
+
+@dataclass(frozen=True, slots=True)
+class Root:
+    """directory: what is indexed. focus: files and directories in it that are reported.
+
+    only: in a directory that holds several distributions (site-packages), the top-level entries
+    that belong to the focus; empty means everything.
+    """
+
+    directory: Path
+    focus: tuple[Path, ...]
+    only: tuple[str, ...] = ()
+
+
+def find_roots(paths: tuple[Path, ...]) -> tuple[Root, ...]:
+    """The roots that `paths` lie in, in the order given, each with its share of the paths.
+
+    Raises UserError for a path that does not exist.
+    """
+    roots: dict[Path, list[Path]] = {}
+    for path in paths:
+        if not path.exists():
+            raise UserError(f"{path}: no such file or directory")
+        target = path.resolve()
+        roots.setdefault(_root_of(target), []).append(target)
+    return tuple(_root(directory, tuple(focus)) for directory, focus in roots.items())
+
+
+def nested_root(directory: Path) -> Root:
+    """The root of a separate distribution met while walking another root."""
+    return _root(directory, (directory,))
+
+
+def _root(directory: Path, focus: tuple[Path, ...]) -> Root:
+    if len(distributions(directory)) < 2 or directory in focus:
+        return Root(directory, focus)
+    return Root(directory, focus, tuple(sorted({f.relative_to(directory).parts[0] for f in focus})))
+
+
+def _root_of(target: Path) -> Path:
+    directory = target if target.is_dir() else target.parent
+    ancestors = (directory, *directory.parents)
+    project = next((a for a in ancestors if _is_configured(a)), None) or next(
+        (a for a in ancestors if (a / ".git").exists()), None
+    )
+    inside = ancestors[: ancestors.index(project)] if project else ancestors
+    separate = next((a for a in inside if distributions(a)), None)
+    if separate is not None:
+        return separate
+    if project is None:
+        return directory
+    from dcplint.source.discovery import is_ignored
+
+    return directory if is_ignored(project, directory) else project
+
+
+def _is_configured(directory: Path) -> bool:
+    if (directory / "dcplint.toml").is_file():
+        return True
+    try:
+        return b"[tool.dcplint" in (directory / "pyproject.toml").read_bytes()
+    except OSError:
+        return False
+
+
+def distributions(directory: Path) -> tuple[str, ...]:
+    """Names of the `*.dist-info` folders in `directory`."""
+    try:
+        return tuple(sorted(p.name for p in directory.glob("*.dist-info")))
+    except OSError:
+        return ()

@@ -1,0 +1,88 @@
+"""Reading Python source: encodings, line ends, and columns as people count them."""
+
+from __future__ import annotations
+
+import codecs
+import io
+import tokenize
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+
+class UnreadableSource(Exception):
+    """A file that cannot be read or parsed; the message is one sentence for people.
+
+    `line` and `column` are 1-based.
+    """
+
+    def __init__(self, message: str, line: int = 1, column: int = 1) -> None:
+        super().__init__(message)
+        self.line = line
+        self.column = column
+
+
+def read_bytes(path: Path) -> bytes:
+    """The bytes of `path`. Raises UnreadableSource with the system's reason."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise UnreadableSource(f"cannot be read: {error.strerror or error}") from error
+
+
+def decode(data: bytes) -> str:
+    """The text of Python source `data`, by its BOM or PEP 263 cookie, line ends as `\\n`.
+
+    Raises UnreadableSource, with the line, where the bytes are no such text.
+    """
+    nul = data.find(b"\0")
+    if nul >= 0:
+        raise UnreadableSource("contains a NUL byte: not Python source", _line_of(data, nul))
+    if data.startswith(codecs.BOM_UTF8) or _may_have_cookie(data):
+        try:
+            encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+        except SyntaxError as error:
+            raise UnreadableSource(f"names an unusable encoding: {error.msg}") from error
+    else:
+        encoding = "utf-8"
+    try:
+        text = data.decode(encoding)
+    except UnicodeDecodeError as error:
+        line = _line_of(data, error.start)
+        raise UnreadableSource(
+            f"is not {encoding} text (byte 0x{data[error.start]:02x}); "
+            "declare its encoding in line 1 or convert it",
+            line,
+        ) from error
+    except LookupError as error:
+        raise UnreadableSource(f"names an unknown encoding: {encoding}") from error
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return text
+
+
+def _may_have_cookie(data: bytes) -> bool:
+    return b"coding" in data[:400]
+
+
+def _line_of(data: bytes, offset: int) -> int:
+    return data.count(b"\n", 0, offset) + 1
+
+
+@dataclass(frozen=True)
+class SourceText:
+    """Decoded source with line access. Lines are 1-based."""
+
+    text: str
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """The lines, without their ends. Unlike `str.splitlines`, split where Python splits."""
+        return self.text.split("\n")
+
+    def column(self, line: int, utf8_offset: int) -> int:
+        """The 1-based code-point column of a 0-based UTF-8 offset, as `ast` reports it."""
+        content = self.lines[line - 1] if 0 < line <= len(self.lines) else ""
+        if content.isascii():
+            return utf8_offset + 1
+        return len(content.encode()[:utf8_offset].decode(errors="ignore")) + 1
