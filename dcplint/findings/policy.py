@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
+
+from pathspec import GitIgnoreSpec
 
 from dcplint.findings.catalogue import Catalogue
 from dcplint.findings.model import Severity
@@ -21,6 +24,11 @@ class Policy:
     per_file_ignores: tuple[tuple[str, frozenset[str]], ...] = ()
     severities: Mapping[str, Severity] = field(default_factory=dict)
     min_severity: Severity = Severity.NOTE
+
+    def ignored_in(self, path: str) -> frozenset[str]:
+        """The codes that `per-file-ignores` turns off in a project file."""
+        matching = (codes for pattern, codes in self.per_file_ignores if _matches(pattern, path))
+        return frozenset().union(*matching)
 
 
 def selected(
@@ -48,3 +56,12 @@ def _weigh(catalogue: Catalogue, words: Iterable[str], weights: dict[str, int]) 
         for code in codes:
             # A name is as exact as the whole code, however long it is.
             weights[code] = max(weights.get(code, 0), min(len(word), len(code)))
+
+
+@cache
+def _spec(pattern: str) -> GitIgnoreSpec:
+    return GitIgnoreSpec.from_lines([pattern])
+
+
+def _matches(pattern: str, path: str) -> bool:
+    return _spec(pattern).match_file(path)

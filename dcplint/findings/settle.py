@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
+from dcplint.findings import suppress
 from dcplint.findings.catalogue import Catalogue
+from dcplint.findings.fingerprint import with_fingerprints
 from dcplint.findings.model import Finding, Location
 from dcplint.findings.policy import Policy
 
@@ -25,4 +28,30 @@ def settle(
     sources: path and text of the project files that contain `suppress.MARKER`, the only ones
     that can hold a suppression.
     """
-    raise NotImplementedError
+
+    def is_on(code: str, path: str) -> bool:
+        return code in policy.codes and code not in policy.ignored_in(path)
+
+    suppressions: dict[str, list[suppress.Suppression]] = {}
+    about: list[Finding] = []
+    for path, text in sources:
+        suppressions[path], problems = suppress.read(path, text, catalogue)
+        about += problems
+    # A rule that did not run cannot tell whether its suppressions are needed.
+    wanted = [f for f in found if is_on(f.code, f.location.path)]
+    left, idle = suppress.apply(wanted, suppressions)
+    about += (suppress.unused(s, catalogue) for s in idle if is_on(s.code, s.location.path))
+    left += (f for f in about if is_on(f.code, f.location.path))
+    graded = [_graded(f, catalogue, policy) for f in left]
+    reaching = [f for f in graded if f.severity.rank <= policy.min_severity.rank]
+    return tuple(with_fingerprints(reaching, lines))
+
+
+def _graded(finding: Finding, catalogue: Catalogue, policy: Policy) -> Finding:
+    wish = policy.severities.get(finding.code)
+    if wish is None:
+        return finding
+    if finding.severity.rank > catalogue.rule(finding.code).severity.rank:
+        # The rule knows this one to be harmless; raising the rule does not raise it.
+        wish = max(wish, finding.severity, key=lambda severity: severity.rank)
+    return replace(finding, severity=wish)

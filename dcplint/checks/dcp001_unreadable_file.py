@@ -1,0 +1,42 @@
+"""DCP001 unreadable-file.
+
+## What it flags
+A Python file that has to be understood and cannot be: no permission to read it, bytes that its
+declared encoding does not allow, a syntax error. A file that merely uses syntax newer than the
+running Python is read all the same.
+
+## Why it breaks
+Nothing in such a file is checked, and a class that inherits from one of its classes is judged
+without it. A clean report over a file that was never read would be a false promise.
+
+## Bad
+```python
+class MyImpl(AttentionImpl)
+    supports_dcp = True
+```
+
+## Good
+```python
+class MyImpl(AttentionImpl):
+    supports_dcp = True
+```
+
+## How it is confirmed
+Nothing is run: the parser's own refusal is the proof.
+
+## Known limits
+Only files that the question at hand leads to are parsed. A broken file that mentions no attention
+class is not noticed.
+"""
+
+from dcplint.checks.base import Rule
+from dcplint.findings.model import Severity
+
+RULE = Rule(
+    code="DCP001",
+    name="unreadable-file",
+    summary="flags files that cannot be read or parsed",
+    severity=Severity.ERROR,
+    since="0.1.0",
+    probe="none: a parse error needs no confirmation",
+)
