@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from dcplint.findings.model import Finding, Location, Severity
+from dcplint.findings.model import Finding, Location, Severity, Tree
 
 # The lines of the file a location lies in, without line ends; empty where it cannot be read.
 # Lines end at LF, CRLF and CR only (not where str.splitlines would cut: form feeds, U+2028).
@@ -27,6 +27,8 @@ class Report:
 
     findings: settled (see `findings.settle`). notices: one sentence each, for stderr.
     engines: one per checked tree, without repeats. files: how many were looked at.
+    prefix: what leads from the working directory to the project root (`plugins/mine/`, `../`, or
+    nothing); people are shown it before project paths, machines get paths without it.
     """
 
     findings: tuple[Finding, ...]
@@ -35,6 +37,11 @@ class Report:
     notices: tuple[str, ...] = ()
     files: int = 0
     seconds: float = 0.0
+    prefix: str = ""
+
+    def path(self, location: Location) -> str:
+        """The path of a location as seen from the working directory, if it is in the project."""
+        return (self.prefix if location.tree is Tree.PROJECT else "") + location.path
 
     @property
     def failed(self) -> bool:

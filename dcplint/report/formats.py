@@ -1,0 +1,18 @@
+"""The output formats by the name users give them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from dcplint.report import concise, github, json, text
+from dcplint.report.model import Report
+from dcplint.report.view import View
+
+Render = Callable[[Report, View], Iterator[str]]
+
+FORMATS: Mapping[str, Render] = {
+    "text": text.render,
+    "concise": concise.render,
+    "json": json.render,
+    "github": github.render,
+}
