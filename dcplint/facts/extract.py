@@ -69,6 +69,18 @@ def extract(
     )
 
 
+def local_bindings(
+    node: ast.FunctionDef | ast.AsyncFunctionDef, place: Place
+) -> tuple[Binding, ...]:
+    """The names that a function's own statements bind, its parameters first."""
+    scope = _Scope(place, {})
+    for name in parameters(node):
+        scope._bind(name, Source.PARAMETER, node.args, ())
+    for statement, under in statements(node.body, ()):
+        scope._statement(statement, under)
+    return tuple(scope.bindings)
+
+
 @dataclass(slots=True)
 class _Scope:
     """Collects what the statements of one module or function say."""
@@ -190,13 +202,8 @@ class _Scope:
         qualname = f"{self.prefix}{node.name}"
         self.functions.append(function_facts(node, qualname, self.ends, under))
         inner = _Scope(self.place, self.ends, f"{qualname}.<locals>.", function=qualname)
-        for name in parameters(node):
-            inner._bind(name, Source.PARAMETER, node.args, ())
-        # Classes defined in the body see the whole scope, so bindings are collected beforehand.
-        bare = _Scope(self.place, self.ends)
-        for statement, conditions in statements(node.body, ()):
-            bare._statement(statement, conditions)
-        inner.enclosing = (*self.enclosing, (*inner.bindings, *bare.bindings))
+        # Classes in the body see the whole scope, so its bindings are collected beforehand.
+        inner.enclosing = (*self.enclosing, local_bindings(node, self.place))
         inner.visit(node.body, ())
         self.classes.extend(inner.classes)
         self.externals.extend(inner.externals)
@@ -230,7 +237,9 @@ class _ClassBody:
                         )
             elif isinstance(node, _FUNCTIONS):
                 yield self._defined(node, under)
-                yield from self._set_in(node)
+                creating = node.name == "__init_subclass__"
+                setting = Setting.DECORATOR if creating else Setting.INSTANCE
+                yield from _set_on_first_parameter(node, setting)
             elif isinstance(node, (ast.ClassDef, ast.Import, ast.ImportFrom)):
                 yield from _other_names(node, under)
 
@@ -265,21 +274,22 @@ class _ClassBody:
             node.name, setting, position(node), returned(node), scope=node.name, conditions=under
         )
 
-    def _set_in(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[AttributeFact]:
-        """What the method sets on its instance, or on its class."""
-        names = parameters(node)
-        if not names:
-            return
-        receiver = names[0]
-        setting = Setting.DECORATOR if node.name == "__init_subclass__" else Setting.INSTANCE
-        aliases = {receiver, *_instances(node)}
-        for statement, under in statements(node.body, ()):
-            for owner, name, value in settings(statement):
-                if owner in aliases:
-                    place = position(statement)
-                    yield AttributeFact(
-                        name, setting, place, lower(value), scope=node.name, conditions=under
-                    )
+
+def _set_on_first_parameter(
+    node: ast.FunctionDef | ast.AsyncFunctionDef, setting: Setting
+) -> Iterator[AttributeFact]:
+    """What a function sets on its first parameter: the instance, the class, the decorated class."""
+    names = parameters(node)
+    if not names:
+        return
+    owners = {names[0], *_instances(node)}
+    for statement, under in statements(node.body, ()):
+        for owner, name, value in settings(statement):
+            if owner in owners:
+                place = position(statement)
+                yield AttributeFact(
+                    name, setting, place, lower(value), scope=node.name, conditions=under
+                )
 
 
 def _instances(node: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[str]:
@@ -428,6 +438,7 @@ def function_facts(
         lines=(first_line(node), ends.get(node.lineno, node.end_lineno or node.lineno)),
         decorators=tuple(lower(d) for d in node.decorator_list),
         parameters=parameters(node),
+        sets=tuple(_set_on_first_parameter(node, Setting.DECORATOR)),
         conditions=under,
     )
 

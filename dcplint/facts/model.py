@@ -90,7 +90,8 @@ class AttributeFact:
 class FunctionFacts:
     """A function or method: where it is, how it is decorated, which names its parameters have.
 
-    lines: first (decorators included) and last line of its source.
+    lines: first (decorators included) and last line of its source. sets: attributes it sets on
+    its first parameter, as a class decorator does on the class.
     """
 
     name: str
@@ -99,6 +100,7 @@ class FunctionFacts:
     lines: tuple[int, int]
     decorators: tuple[Expression, ...] = ()
     parameters: tuple[str, ...] = ()
+    sets: tuple[AttributeFact, ...] = ()
     conditions: tuple[Condition, ...] = ()
 
 

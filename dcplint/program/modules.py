@@ -31,6 +31,10 @@ class Words:
         alternatives = "|".join(sorted(re.escape(word) for word in self.words))
         self._pattern = re.compile(rf"\b(?:class[ \t]|(?:{alternatives})\b)")
 
+    def occurring(self, text: str) -> frozenset[str]:
+        """The words that `text` contains."""
+        return frozenset(word for word in self.words if word in text)
+
     def keep(self, source: str) -> bool:
         """Whether a function with this source is needed whole: it defines classes, or uses a word."""
         return self._pattern.search(source) is not None
@@ -48,6 +52,7 @@ class SourceTree:
     tree: Tree
     files: dict[str, str] | None = None
     unsaved: dict[str, bytes] = field(default_factory=dict)
+    _prefixes: frozenset[str] | None = None
 
     def locate(self, name: str) -> str | None:
         """The relative path of module `name`, or None."""
@@ -72,8 +77,6 @@ class SourceTree:
                 name[: match.start()] for name in names for match in re.finditer(r"\.", name)
             )
         return self._prefixes
-
-    _prefixes: frozenset[str] | None = None
 
     def read(self, relative: str) -> bytes:
         """The bytes of a file of this tree. Raises UnreadableSource."""
@@ -138,7 +141,7 @@ class Modules:
                 self.broken.append(Broken(relative, error))
             return None
         place = Place(relative, name, relative.rpartition("/")[2] == "__init__.py")
-        facts = extract(parsed.tree, place, parsed.ends, self.words.words)
+        facts = extract(parsed.tree, place, parsed.ends, self.words.occurring(text))
         return Module(facts, tree.tree)
 
     def text(self, tree: Tree, relative: str) -> SourceText:

@@ -1,0 +1,111 @@
+"""Evidence that the capability rules share: where a value comes from, and who asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dcplint.checks.base import Context
+from dcplint.contracts.model import Capability, Gate
+from dcplint.findings.model import Evidence, Location, Role, Tree
+from dcplint.program.attributes import Kind, Resolution
+from dcplint.program.symbols import ClassSymbol
+
+
+def spelled(value: object) -> str:
+    """A value as Python writes it."""
+    return repr(value)
+
+
+def origin(context: Context, name: str, resolution: Resolution) -> Iterator[Evidence]:
+    """The place that gives `name` its value."""
+    place = resolution.place
+    if place is None:
+        return
+    says = f"= {spelled(resolution.value)}" if resolution.known else "is set here"
+    yield Evidence(
+        f"{place.owner}.{name} {says}",
+        context.program.location(place.module, place.fact.position),
+        Role.ORIGIN,
+    )
+
+
+def walk(context: Context, symbol: ClassSymbol, name: str, resolution: Resolution) -> Evidence:
+    """The classes the lookup passed through without an answer."""
+    silent = [c for c in resolution.walked if resolution.place is None or c is not resolution.place.owner]
+    route = " → ".join(str(c) for c in resolution.walked)
+    message = f"lookup of `{name}`: {route}; {_enumerate(silent)} say{'s' * (len(silent) == 1)} nothing"
+    return Evidence(message, context.program.location_of(symbol), Role.MRO)
+
+
+def implied(
+    context: Context, symbol: ClassSymbol, capability: Capability
+) -> Iterator[tuple[Capability, Resolution]]:
+    """What must hold for the promise to be true, with what the class says of it."""
+    for name in capability.implies:
+        other = context.contract.capability(capability.role, name)
+        if other is not None:
+            yield other, context.program.promise(symbol, other)
+
+
+def gates(context: Context, capability: Capability) -> Iterator[Evidence]:
+    """The engine code that asks for the promise and refuses."""
+    asked = [gate for gate in context.contract.gates if gate.capability == capability.name]
+    for gate in asked:
+        yield Evidence(f"{gate.stage} gate: {gate.outcome}", gate_location(context, gate), Role.GATE)
+    if not asked:
+        release = context.contract.version
+        owner = f"{capability.owner.rpartition('.')[2]}.{capability.name}"
+        yield Evidence(
+            f"no gate of {context.contract.pack.engine} {release} reads {owner}",
+            pack_location(context, capability.source.line),
+            Role.GATE,
+        )
+
+
+def gate_location(context: Context, gate: Gate) -> Location:
+    """Where the gate's function is defined; its pack entry where the source is not at hand."""
+    module, _, rest = gate.function.rpartition(".")
+    program = context.program
+    found = program.modules.find(module)
+    if found is not None and found.tree is not Tree.PACK:
+        facts = next((f for f in found.facts.functions if f.name == rest), None)
+        if facts is not None:
+            return program.location(found, facts.position)
+    owner = program.linker.absolute(module)
+    if isinstance(owner, ClassSymbol) and owner.module.tree is not Tree.PACK:
+        facts = next((m for m in owner.facts.methods if m.name == rest), None)
+        if facts is not None:
+            return program.location(owner.module, facts.position)
+    return pack_location(context, gate.source.line)
+
+
+def pack_location(context: Context, line: int) -> Location:
+    """A line of the pack in force."""
+    return Location(context.contract.pack.path, max(line, 1), tree=Tree.PACK)
+
+
+def later_releases(
+    context: Context, symbol: ClassSymbol, capability: Capability, resolution: Resolution
+) -> Iterator[Evidence]:
+    """What the class would resolve to in later releases, where a default decides its value."""
+    pack, now = context.contract.pack, context.contract.effective
+    if resolution.kind is not Kind.DEFAULT:
+        return
+    value = resolution.value
+    for version in pack.known:
+        default = capability.default_at(version)
+        if version <= now or default is None or default.value == value:
+            continue
+        value = default.value
+        yield Evidence(
+            f"from {pack.engine} {version} the default is {spelled(value)}: "
+            f"{symbol} would then resolve to {spelled(value)}",
+            pack_location(context, default.source.line),
+        )
+
+
+def _enumerate(classes: list[ClassSymbol]) -> str:
+    names = [str(c) for c in classes]
+    if len(names) < 2:
+        return "".join(names) or "none"
+    return f"{', '.join(names[:-1])} and {names[-1]}"

@@ -1,0 +1,41 @@
+"""Building the program of one tree for one engine."""
+
+from __future__ import annotations
+
+from dcplint.findings.model import Tree
+from dcplint.program.engine import Engine
+from dcplint.program.index import Index
+from dcplint.program.link import Linker
+from dcplint.program.modules import Modules, SourceTree, Words
+from dcplint.program.mro import Hierarchy
+from dcplint.program.program import Program
+from dcplint.program.virtual import virtual_modules
+
+
+def build_program(
+    index: Index, engine: Engine, unsaved: dict[str, bytes] | None = None
+) -> Program:
+    """Parse the candidates of `index` and link them with what is known of `engine`."""
+    contract = engine.contract
+    project = SourceTree(index.root.directory, Tree.PROJECT, index.modules, unsaved or {})
+    trees = [project]
+    if engine.directory is not None:
+        trees.append(SourceTree(engine.directory, Tree.ENGINE))
+    accessors = {accessor.name: accessor.returns for accessor in contract.accessors}
+    words = {capability.name for capability in contract.capabilities} | accessors.keys()
+    words |= {derived.name for derived in contract.derived}
+    modules = Modules(tuple(trees), Words(words), virtual_modules(contract))
+    names = {relative: name for name, relative in index.modules.items()}
+    explicit = {
+        path.relative_to(index.root.directory).as_posix()
+        for path in index.root.focus
+        if path.is_file()
+    }
+    wanted = [*index.candidates(contract, engine.in_tree), *(explicit & index.scans.keys())]
+    loaded = (
+        modules.load(project, relative, names[relative]) for relative in dict.fromkeys(wanted)
+    )
+    linker = Linker(modules, accessors)
+    hierarchy = Hierarchy(linker, frozenset(contract.vocabulary.neutral))
+    checked = tuple(module for module in loaded if module is not None)
+    return Program(contract, modules, linker, hierarchy, checked)

@@ -1,0 +1,206 @@
+"""Which engine release a tree is judged against, and where that engine's source is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import InvalidVersion, Version
+
+from dcplint.contracts.model import Contract, Coverage, Pack
+from dcplint.errors import UserError
+from dcplint.program.index import Index
+from dcplint.run_options import EngineSpec
+
+_VERSION = re.compile(r"""^\s*(?:__version__\s*=\s*)?(?:version|__version__)\s*=\s*["']([^"']+)""", re.M)
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """The engine a tree is judged against.
+
+    directory: where its package lies, outside the checked tree; None where it is in the tree or
+    not at hand. how: how the release was found. stated: whether anything named the release.
+    """
+
+    contract: Contract
+    in_tree: bool
+    directory: Path | None
+    how: str
+    stated: bool = True
+
+    def notices(self) -> Iterator[str]:
+        """What the user should know about the choice, one sentence each."""
+        pack, version = self.contract.pack, self.contract.version
+        newest, oldest = pack.known[-1], pack.known[0]
+        if not self.stated:
+            yield (
+                f"no {pack.engine} release is named anywhere: judged against {newest}, the newest "
+                f"that {pack.path} knows; name one with --engine {pack.engine}==X.Y.Z"
+            )
+        elif self.contract.coverage is Coverage.NEWER:
+            yield (
+                f"{pack.engine} {version} is newer than {pack.path} knows: "
+                f"its facts of {newest} stand in where the source does not show otherwise"
+            )
+        elif self.contract.coverage is Coverage.OLDER:
+            yield (
+                f"{pack.engine} {version} is older than {pack.path} knows (from {oldest}): "
+                "capabilities are read from source only"
+            )
+
+
+def find_engine(
+    index: Index, pack: Pack, spec: EngineSpec | None, engine_path: Path | None
+) -> Engine | None:
+    """The engine of `pack` for the tree of `index`; None where the tree has nothing to do with it.
+
+    Looks in the tree, then at `engine_path`, then at the installed distribution, then at what the
+    project itself asks for. Raises UserError for an `engine_path` without the engine.
+    """
+    named = spec.version if spec is not None and spec.name == pack.engine else None
+    if index.holds(pack):
+        found = _release_in(index.root.directory, pack, index.modules[pack.package])
+        version = named or found
+        how = "named on the command line" if named else "the checked tree"
+        return Engine(pack.at(version or pack.known[-1]), True, None, how, version is not None)
+    if not index.imports(pack):
+        return None
+    if engine_path is not None:
+        directory = package_parent(engine_path, pack)
+        if directory is None:
+            raise UserError(
+                f"--engine-path {engine_path}: no package `{pack.package}` there; "
+                f"give the folder that contains {pack.package}/"
+            )
+        version = named or _release_in(directory, pack, f"{pack.package}/__init__.py")
+        how = f"--engine-path {engine_path}"
+        return Engine(pack.at(version or pack.known[-1]), False, directory, how, version is not None)
+    installed = _installed(pack)
+    if named is None and installed is not None:
+        version, directory = installed
+        return Engine(pack.at(version), False, directory, "the installed distribution")
+    if named is not None:
+        same = installed is not None and installed[0] == named
+        directory = installed[1] if installed is not None and same else None
+        return Engine(pack.at(named), False, directory, "named on the command line")
+    wanted = _wanted(index.root.directory, pack)
+    if wanted is not None:
+        return Engine(pack.at(wanted), False, None, "the project's requirements")
+    return Engine(pack.at(pack.known[-1]), False, None, "the newest known", stated=False)
+
+
+def package_parent(directory: Path, pack: Pack) -> Path | None:
+    """The directory that holds the pack's package: `directory`, its `src`, or its parent."""
+    for candidate in (directory, directory / "src", directory.parent):
+        if (candidate / pack.package / "__init__.py").is_file():
+            return candidate.resolve()
+    return None
+
+
+def _release_in(directory: Path, pack: Pack, package_file: str) -> Version | None:
+    """The release of an engine's source: dist-info beside the package, or its `_version.py`."""
+    package = (directory / package_file).parent
+    wanted = canonicalize_name(pack.distribution)
+    for info in sorted(package.parent.glob("*.dist-info")):
+        name, _, version = info.name.removesuffix(".dist-info").partition("-")
+        if canonicalize_name(name) == wanted or canonicalize_name(name).startswith(f"{wanted}-"):
+            return _version(version)
+    for name in ("_version.py", "version.py", "__init__.py"):
+        try:
+            text = (package / name).read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            continue
+        match = _VERSION.search(text)
+        if match:
+            return _version(match.group(1))
+    return None
+
+
+def _version(text: str) -> Version | None:
+    try:
+        return Version(text)
+    except InvalidVersion:
+        return None
+
+
+def _installed(pack: Pack) -> tuple[Version, Path] | None:
+    """Release and folder of the installed engine, located without importing it."""
+    try:
+        distribution = metadata.distribution(pack.distribution)
+        version = _version(distribution.version)
+    except (metadata.PackageNotFoundError, KeyError, OSError, ValueError):
+        return None
+    directory = package_parent(Path(str(distribution.locate_file(""))), pack)
+    if version is None or directory is None:
+        return None
+    return version, directory
+
+
+def _wanted(directory: Path, pack: Pack) -> Version | None:
+    """The release that the project's own requirements ask for: the newest known one they allow.
+
+    Where they allow none that the pack knows, the release they pin.
+    """
+    for requirement in _requirements(directory):
+        if canonicalize_name(requirement.name) != canonicalize_name(pack.distribution):
+            continue
+        allowed = [v for v in pack.known if requirement.specifier.contains(v, prereleases=True)]
+        if allowed and requirement.specifier:
+            return allowed[-1]
+        bounds = [_version(s.version.rstrip(".*")) for s in requirement.specifier]
+        named = [bound for bound in bounds if bound is not None]
+        if named:
+            return max(named)
+    return None
+
+
+def _requirements(directory: Path) -> Iterator[Requirement]:
+    for text in (*_from_pyproject(directory), *_from_metadata(directory), *_from_files(directory)):
+        try:
+            yield Requirement(text)
+        except InvalidRequirement:
+            continue  # a requirement that pip would refuse tells us nothing
+
+
+def _from_pyproject(directory: Path) -> list[str]:
+    try:
+        text = (directory / "pyproject.toml").read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return []
+    from dcplint.config import load_toml
+
+    project = load_toml(text).get("project", {})
+    if not isinstance(project, dict):
+        return []
+    groups = [project.get("dependencies", [])]
+    optional = project.get("optional-dependencies", {})
+    groups += optional.values() if isinstance(optional, dict) else []
+    return [entry for group in groups if isinstance(group, list) for entry in group if isinstance(entry, str)]
+
+
+def _from_metadata(directory: Path) -> list[str]:
+    texts: list[str] = []
+    for path in sorted(directory.glob("*.dist-info/METADATA")):
+        try:
+            lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+        except OSError:
+            continue
+        texts += [line.removeprefix("Requires-Dist:") for line in lines if line.startswith("Requires-Dist:")]
+    return texts
+
+
+def _from_files(directory: Path) -> list[str]:
+    texts: list[str] = []
+    for path in sorted((*directory.glob("requirements*.txt"), *directory.glob("requirements/*.txt"))):
+        try:
+            lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+        except OSError:
+            continue
+        texts += [line.partition("#")[0].strip() for line in lines if not line.startswith("-")]
+    return [text for text in texts if text]

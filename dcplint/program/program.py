@@ -1,0 +1,209 @@
+"""The program: every class that plays a role in an engine's contract, linked.
+
+This is what rules see of the checked code. Nothing here decides what is right.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from dcplint.contracts.model import Capability, Contract
+from dcplint.facts.extract import Place as ModulePlace
+from dcplint.facts.extract import local_bindings
+from dcplint.facts.model import FunctionFacts, Position, ReadFact
+from dcplint.findings.model import Location, Tree
+from dcplint.program.abstractness import abstract_methods
+from dcplint.program.attributes import Attributes, Kind, Place, Resolution
+from dcplint.program.link import Linker
+from dcplint.program.modules import Modules
+from dcplint.program.mro import Hierarchy, Linearization
+from dcplint.program.symbols import ClassSymbol, Module
+from dcplint.source.parse import parse_function
+from dcplint.source.text import UnreadableSource
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A method and the class that defines it."""
+
+    owner: ClassSymbol
+    facts: FunctionFacts
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A place of the checked tree that reads an attribute."""
+
+    module: Module
+    fact: ReadFact
+
+
+@dataclass
+class Program:
+    """modules holds everything; `checked` are the modules of the checked tree that were parsed."""
+
+    contract: Contract
+    modules: Modules
+    linker: Linker
+    hierarchy: Hierarchy
+    checked: tuple[Module, ...]
+    attributes: Attributes = field(init=False)
+    _functions: dict[tuple[Module, tuple[int, int]], ast.AST | None] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        foundation = {c.name for c in self.contract.classes if c.abstract}
+        foundation |= {capability.owner for capability in self.contract.capabilities}
+        self.attributes = Attributes(
+            self.modules, self.linker, self.hierarchy, frozenset(foundation)
+        )
+        for module in self.checked:
+            self._attach_externals(module)
+
+    def _attach_externals(self, module: Module) -> None:
+        for owner, fact in module.facts.externals:
+            symbol = self.linker.name(module, owner)
+            if isinstance(symbol, ClassSymbol):
+                place = Place(symbol, module, fact)
+                self.attributes.externals.setdefault(symbol, []).append(place)
+
+    # Classes and roles
+
+    def classes(self, role: str) -> tuple[ClassSymbol, ...]:
+        """The classes of the checked tree that play `role`, by path and line."""
+        return self._by_role.get(role, ())
+
+    @cached_property
+    def _by_role(self) -> dict[str, tuple[ClassSymbol, ...]]:
+        found: dict[str, list[ClassSymbol]] = {}
+        for module in sorted(self.checked, key=lambda m: m.facts.path):
+            for symbol in sorted(module.classes, key=lambda c: c.facts.position):
+                for role in self.roles(symbol):
+                    found.setdefault(role, []).append(symbol)
+        return {role: tuple(symbols) for role, symbols in found.items()}
+
+    def roles(self, symbol: ClassSymbol) -> frozenset[str]:
+        """The engine roles `symbol` plays, by descent from the contract's base classes."""
+        entries = self.hierarchy.linearize(symbol).entries
+        return frozenset(
+            role
+            for entry in entries
+            for role in (
+                (self._engine_roles.get(entry.dotted),)
+                if isinstance(entry, ClassSymbol)
+                else (entry.role,)
+            )
+            if role
+        )
+
+    @cached_property
+    def _engine_roles(self) -> dict[str, str]:
+        return {c.name: c.role for c in self.contract.classes}
+
+    def is_engine_base(self, symbol: ClassSymbol) -> bool:
+        """Whether the contract names `symbol` as a base class of the engine."""
+        return symbol.dotted in self._engine_roles
+
+    def mro(self, symbol: ClassSymbol) -> Linearization:
+        """The lookup order of `symbol`."""
+        return self.hierarchy.linearize(symbol)
+
+    def abstract_methods(self, symbol: ClassSymbol) -> frozenset[str] | None:
+        """Methods that `symbol` leaves abstract; None where a base is unknown."""
+        return abstract_methods(self.hierarchy, symbol)
+
+    # Attributes and methods
+
+    def resolve(self, symbol: ClassSymbol, name: str) -> Resolution:
+        """What `symbol` says of attribute `name`."""
+        return self.attributes.resolve(symbol, name)
+
+    def promise(self, symbol: ClassSymbol, capability: Capability) -> Resolution:
+        """What `symbol` promises.
+
+        Where the engine's base answers by asking another class (`supports_dcp()` of a backend asks
+        its impl), that class's resolution is the answer.
+        """
+        said = self.resolve(symbol, capability.name)
+        accessor = capability.delegates
+        if accessor is None or said.place is None or said.place.owner.dotted != capability.owner:
+            return said
+        target = self.result(symbol, accessor)
+        if target is None:
+            reason = f"{accessor}() returns no class that can be known"
+            return Resolution(Kind.UNKNOWN, place=said.place, reason=reason, walked=said.walked)
+        return self.resolve(target, capability.name)
+
+    def method(self, symbol: ClassSymbol, name: str) -> Method | None:
+        """The method that a call of `name` on `symbol` runs; None where it is not known."""
+        for entry in self.hierarchy.linearize(symbol).entries:
+            if not isinstance(entry, ClassSymbol):
+                if entry.neutral:
+                    continue
+                return None
+            for facts in reversed(entry.facts.methods):
+                if facts.name == name:
+                    return Method(entry, facts)
+        return None
+
+    def result(self, symbol: ClassSymbol, accessor: str) -> ClassSymbol | None:
+        """The class that `accessor` of `symbol` returns, where it is one known class."""
+        method = self.method(symbol, accessor)
+        if method is None:
+            return None
+        fact = next((f for f in method.owner.facts.attributes if f.name == accessor), None)
+        if fact is None:
+            return None
+        node = self.function(method.owner.module, method.facts)
+        local = local_bindings(node, _place(method.owner.module)) if node is not None else ()
+        scopes = (*method.owner.facts.scopes, local)
+        found = self.linker.expression(method.owner.module, fact.value, scopes)
+        return found if isinstance(found, ClassSymbol) else None
+
+    def function(
+        self, module: Module, facts: FunctionFacts
+    ) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
+        """The tree of a function with its body, parsed when first asked for."""
+        key = (module, facts.lines)
+        if key not in self._functions:
+            lines = self.modules.text(module.tree, module.facts.path).lines
+            try:
+                self._functions[key] = parse_function(lines, *facts.lines)
+            except UnreadableSource:
+                self._functions[key] = None
+        node = self._functions[key]
+        return node if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) else None
+
+    # Places
+
+    def reads(self, name: str) -> Iterator[Read]:
+        """Every place of the checked tree that reads attribute `name`."""
+        for module in self.checked:
+            for fact in module.facts.reads:
+                if fact.name == name:
+                    yield Read(module, fact)
+
+    def location(self, module: Module, position: Position) -> Location:
+        """A position in a module as a location for people."""
+        line, column, end_line, end_column = position
+        if module.tree is Tree.PACK:
+            return Location(module.facts.path, line, tree=Tree.PACK)
+        text = self.modules.text(module.tree, module.facts.path)
+        return Location(
+            module.facts.path,
+            line,
+            text.column(line, column),
+            end_line,
+            text.column(end_line, end_column),
+            module.tree,
+        )
+
+    def location_of(self, symbol: ClassSymbol) -> Location:
+        """The header of a class."""
+        return self.location(symbol.module, symbol.facts.position)
+
+
+def _place(module: Module) -> ModulePlace:
+    return ModulePlace(module.facts.path, module.facts.name, module.facts.is_package)

@@ -1,0 +1,100 @@
+"""Engine modules as a pack describes them, for when the engine's source is not at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dcplint.contracts.model import Contract, EngineClass
+from dcplint.facts.model import (
+    AttributeFact,
+    Binding,
+    ClassFacts,
+    Expression,
+    FunctionFacts,
+    ModuleFacts,
+    Position,
+    Setting,
+    Source,
+)
+
+_ABSTRACT = Expression("name", "abc.abstractmethod")
+
+
+def virtual_modules(contract: Contract) -> dict[str, ModuleFacts]:
+    """Facts of every module in which the contract places a class, by dotted name.
+
+    Positions are lines of the pack, which is what evidence then points at.
+    """
+    bindings: dict[str, list[Binding]] = {}
+    classes: dict[str, list[ClassFacts]] = {}
+    for engine_class in contract.classes:
+        module, _, name = engine_class.name.rpartition(".")
+        place = _position(engine_class.source.line)
+        bindings.setdefault(module, []).append(Binding(name, Source.CLASS, place))
+        classes.setdefault(module, []).append(_class(contract, engine_class))
+        for alias in engine_class.aliases:
+            elsewhere, _, other = alias.rpartition(".")
+            imported = Binding(other, Source.IMPORT, place, target=engine_class.name)
+            bindings.setdefault(elsewhere, []).append(imported)
+        for base in engine_class.bases:
+            top = base.partition(".")[0]
+            bindings[module].append(Binding(top, Source.IMPORT, place, target=top))
+    return {
+        name: ModuleFacts(
+            path=contract.pack.path,
+            name=name,
+            is_package=False,
+            bindings=tuple(bound),
+            stars=(),
+            exports=None,
+            classes=tuple(classes.get(name, ())),
+            functions=(),
+        )
+        for name, bound in bindings.items()
+    }
+
+
+def _class(contract: Contract, engine_class: EngineClass) -> ClassFacts:
+    name = engine_class.name.rpartition(".")[2]
+    line = engine_class.source.line
+    methods = [(method, (_ABSTRACT,)) for method in engine_class.abstract]
+    methods += [(method, ()) for method in engine_class.defines]
+    return ClassFacts(
+        name=name,
+        qualname=name,
+        position=_position(line),
+        lines=(line, line),
+        bases=tuple(Expression("name", base) for base in engine_class.bases),
+        attributes=tuple(_attributes(contract, engine_class)),
+        methods=tuple(
+            FunctionFacts(method, f"{name}.{method}", _position(line), (line, line), decorators)
+            for method, decorators in methods
+        ),
+    )
+
+
+def _attributes(contract: Contract, engine_class: EngineClass) -> Iterator[AttributeFact]:
+    for method in (*engine_class.abstract, *engine_class.defines):
+        place = _position(engine_class.source.line)
+        yield AttributeFact(method, Setting.METHOD, place, Expression("other", "not at hand"))
+    for capability in contract.capabilities:
+        if capability.owner == engine_class.name:
+            default = capability.default_at(contract.effective)
+            if default is not None:
+                yield _stated(capability.name, default.value, default.source.line)
+            elif capability.delegates is not None:
+                place = _position(capability.source.line)
+                asks = Expression("other", f"{capability.delegates}().{capability.name}")
+                yield AttributeFact(capability.name, Setting.METHOD, place, asks)
+        override = capability.override_at(engine_class.name, contract.effective)
+        if override is not None:
+            yield _stated(capability.name, override.value, override.source.line)
+
+
+def _stated(name: str, value: bool, line: int) -> AttributeFact:
+    literal = Expression("literal", value=value)
+    return AttributeFact(name, Setting.CLASS_BODY, _position(line), literal)
+
+
+def _position(line: int) -> Position:
+    return (line, 0, line, 0)

@@ -1,0 +1,284 @@
+"""One run: roots, index, engines, programs, rules, and what is left to report."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from dcplint.checks.base import Context, Registered, all_rules
+from dcplint.contracts.model import Pack
+from dcplint.errors import UserError
+from dcplint.findings.catalogue import Catalogue
+from dcplint.findings.model import Evidence, Finding, Location, Tree
+from dcplint.findings.settle import settle
+from dcplint.findings.suppress import MARKER
+from dcplint.program.build import build_program
+from dcplint.program.engine import Engine, find_engine
+from dcplint.program.index import Index, build_index, import_words
+from dcplint.program.program import Program
+from dcplint.report.model import Engine as ReportedEngine
+from dcplint.report.model import Report
+from dcplint.run_options import RunOptions
+from dcplint.source.roots import Root, find_roots, nested_root
+from dcplint.source.text import SourceText, UnreadableSource, decode
+
+
+@dataclass(slots=True)
+class Checked:
+    """One root after indexing. `prefix` goes before its paths when a run has several roots."""
+
+    index: Index
+    unsaved: dict[str, bytes]
+    prefix: str = ""
+    programs: list[tuple[Engine, Program]] = field(default_factory=list)
+
+    @property
+    def directory(self) -> Path:
+        """The root's directory."""
+        return self.index.root.directory
+
+    def in_focus(self, path: str) -> bool:
+        """Whether the file `path`, relative to the root, is one that the user asked about."""
+        absolute = self.directory / path
+        return any(absolute == f or f in absolute.parents for f in self.index.root.focus)
+
+
+def run_checks(options: RunOptions) -> Report:
+    """Check what `options` names. Raises UserError for what only the user can put right."""
+    started = time.perf_counter()
+    with _without_collector():
+        trees = open_trees(options)
+        rules = [r for r in all_rules() if r.rule.code in options.policy.codes]
+        found: list[Finding] = []
+        errors: list[str] = []
+        for tree in trees:
+            found += (_prefixed(f, tree.prefix) for f in _check(tree, rules, errors))
+        lines = Lines(trees)
+        findings = settle(
+            dict.fromkeys(found),
+            catalogue=Catalogue(registered.rule for registered in all_rules()),
+            policy=options.policy,
+            sources=_marked(trees),
+            lines=lines,
+        )
+    return Report(
+        findings=findings,
+        lines=lines,
+        engines=engines_of(trees),
+        notices=notices_of(trees),
+        errors=tuple(errors),
+        files=sum(len(tree.index.scans) for tree in trees),
+        seconds=time.perf_counter() - started,
+    )
+
+
+def open_trees(options: RunOptions) -> list[Checked]:
+    """Index every root that the paths lie in and link it for each engine it has to do with.
+
+    Raises UserError where there is nothing to check.
+    """
+    from dcplint.contracts.packs import find_packs
+
+    packs = find_packs(options.packs)
+    trees = [_index(root, packs, options) for root in _roots(options)]
+    position = 0
+    while position < len(trees):
+        nested = trees[position].index.nested
+        trees += (_index(nested_root(d), packs, options) for d in nested if _wanted(d, trees[position]))
+        position += 1
+    trees = [tree for tree in trees if tree.index.scans or tree.index.broken]
+    if not trees:
+        raise UserError(f"no Python files found in {', '.join(map(str, options.paths))}")
+    _set_prefixes(trees)
+    for tree in trees:
+        for pack in packs.values():
+            engine = find_engine(tree.index, pack, options.engine, options.engine_path)
+            if engine is not None:
+                tree.programs.append((engine, build_program(tree.index, engine, tree.unsaved)))
+    return trees
+
+
+def engines_of(trees: Sequence[Checked]) -> tuple[ReportedEngine, ...]:
+    """The engines that the trees were judged against."""
+    found = (
+        ReportedEngine(engine.contract.pack.engine, str(engine.contract.version), engine.how)
+        for tree in trees
+        for engine, _ in tree.programs
+    )
+    return tuple(dict.fromkeys(found))
+
+
+def notices_of(trees: Sequence[Checked]) -> tuple[str, ...]:
+    """What the user should know about the choice of engines, each sentence once."""
+    return tuple(
+        dict.fromkeys(
+            notice for tree in trees for engine, _ in tree.programs for notice in engine.notices()
+        )
+    )
+
+
+def _roots(options: RunOptions) -> Sequence[Root]:
+    if options.stdin is None:
+        return find_roots(options.paths)
+    path = options.stdin.path.resolve()
+    (root,) = find_roots((path if path.exists() else path.parent,))
+    return (Root(root.directory, (path,), root.only),)
+
+
+def _index(root: Root, packs: Mapping[str, Pack], options: RunOptions) -> Checked:
+    unsaved = {}
+    if options.stdin is not None:
+        relative = options.stdin.path.resolve().relative_to(root.directory).as_posix()
+        unsaved[relative] = options.stdin.source
+    words = {MARKER}
+    for pack in packs.values():
+        words.update(import_words(pack))
+        words.update(capability.name.encode() for capability in pack.capabilities)
+    return Checked(build_index(root, sorted(words), options.exclude, unsaved), unsaved)
+
+
+def _wanted(directory: Path, tree: Checked) -> bool:
+    return any(f == directory or f in directory.parents for f in tree.index.root.focus)
+
+
+def _set_prefixes(trees: list[Checked]) -> None:
+    """Paths are relative to the root; with several roots, to the directory that holds them all."""
+    if len(trees) == 1:
+        return
+    common = Path(*_common_parts([tree.directory.parts for tree in trees]))
+    for tree in trees:
+        relative = tree.directory.relative_to(common).as_posix()
+        tree.prefix = "" if relative == "." else f"{relative}/"
+
+
+def _common_parts(paths: list[tuple[str, ...]]) -> tuple[str, ...]:
+    common = paths[0]
+    for parts in paths[1:]:
+        length = next((i for i, (a, b) in enumerate(zip(common, parts)) if a != b), None)
+        common = common[: min(len(common), len(parts)) if length is None else length]
+    return common
+
+
+def _check(tree: Checked, rules: list[Registered], errors: list[str]) -> Iterator[Finding]:
+    yield from _broken(tree)
+    for engine, program in tree.programs:
+        context = Context(program, engine.contract)
+        for registered in rules:
+            if registered.check is None:
+                continue
+            try:
+                found = list(registered.check(context))
+            except Exception as error:  # one rule's fault must not cost the others' findings
+                place = f"{tree.directory} against {engine.contract.pack.engine}"
+                errors.append(
+                    f"{registered.rule.code} failed on {place} ({type(error).__name__}: {error}); "
+                    "the other rules ran"
+                )
+                continue
+            yield from (f for f in found if _concerns(tree, f))
+
+
+def _concerns(tree: Checked, finding: Finding) -> bool:
+    """A finding belongs to the files its own line or its evidence lies in."""
+    places = (finding.location, *(e.location for e in finding.evidence))
+    return any(place.tree is Tree.PROJECT and tree.in_focus(place.path) for place in places)
+
+
+def _broken(tree: Checked) -> Iterator[Finding]:
+    from dcplint.checks.dcp001_unreadable_file import RULE
+
+    broken = [*tree.index.broken, *(b for _, program in tree.programs for b in program.modules.broken)]
+    for entry in broken:
+        if tree.in_focus(entry.path):
+            location = Location(entry.path, entry.error.line, entry.error.column)
+            yield RULE.finding(f"{entry.path} {entry.error}", location)
+
+
+def _marked(trees: list[Checked]) -> Iterator[tuple[str, str]]:
+    for tree in trees:
+        for path in tree.index.mentioning(MARKER):
+            if not tree.in_focus(path):
+                continue
+            data = tree.unsaved.get(path)
+            try:
+                text = decode((tree.directory / path).read_bytes() if data is None else data)
+            except (OSError, UnreadableSource):
+                continue  # reported as broken where it is needed
+            yield tree.prefix + path, text
+
+
+def _prefixed(finding: Finding, prefix: str) -> Finding:
+    if not prefix:
+        return finding
+    return replace(
+        finding,
+        location=_moved(finding.location, prefix),
+        evidence=tuple(
+            Evidence(e.message, _moved(e.location, prefix), e.role) for e in finding.evidence
+        ),
+    )
+
+
+def _moved(location: Location, prefix: str) -> Location:
+    if location.tree is not Tree.PROJECT:
+        return location
+    return replace(location, path=prefix + location.path)
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Source lines for reports, from whichever tree a location lies in."""
+
+    trees: Sequence[Checked]
+    _read: dict[Path, list[str]] = field(default_factory=dict)
+
+    def __call__(self, location: Location) -> Sequence[str]:
+        """The lines of the file; empty where it cannot be read."""
+        for tree in self.trees:
+            if location.tree is Tree.PROJECT:
+                if not location.path.startswith(tree.prefix):
+                    continue
+                path = location.path[len(tree.prefix) :]
+                if path in tree.unsaved:
+                    return SourceText(_text(tree.unsaved[path])).lines
+                found = self._lines(tree.directory / path)
+                if found:
+                    return found
+                continue
+            for engine, _ in tree.programs:
+                if location.tree is Tree.ENGINE and engine.directory is not None:
+                    return self._lines(engine.directory / location.path)
+                if location.tree is Tree.PACK and engine.contract.pack.path == location.path:
+                    return self._lines(engine.contract.pack.file)
+        return ()
+
+    def _lines(self, path: Path) -> list[str]:
+        if path not in self._read:
+            try:
+                self._read[path] = SourceText(_text(path.read_bytes())).lines
+            except OSError:
+                self._read[path] = []
+        return self._read[path]
+
+
+def _text(data: bytes) -> str:
+    try:
+        return decode(data)
+    except UnreadableSource:
+        return ""
+
+
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """Parsing makes many objects and no cycles worth collecting before the run ends."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
