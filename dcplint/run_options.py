@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -46,3 +47,16 @@ class RunOptions:
     engine_path: Path | None = None
     packs: tuple[Path, ...] = ()
     stdin: Stdin | None = None
+
+
+def parse_engine(text: str) -> EngineSpec | None:
+    """The engine named by `vllm==0.29.0`; None for `auto`. Raises ValueError with a sentence."""
+    from packaging.version import InvalidVersion, Version
+
+    if text == "auto":
+        return None
+    name, equals, release = text.partition("==")
+    if name and equals:
+        with suppress(InvalidVersion):
+            return EngineSpec(name.strip(), Version(release))
+    raise ValueError(f"{text!r} is no engine release: write `auto` or something like vllm==0.29.0")

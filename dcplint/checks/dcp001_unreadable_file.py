@@ -1,4 +1,4 @@
-"""DCP001 unreadable-file.
+"""A Python file cannot be read or parsed.
 
 ## What it flags
 A Python file that has to be understood and cannot be: no permission to read it, bytes that its

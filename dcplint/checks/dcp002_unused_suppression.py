@@ -1,4 +1,4 @@
-"""DCP002 unused-suppression.
+"""A suppression comment that nothing needs.
 
 ## What it flags
 A rule named in a suppression comment although nothing it covers violates that rule, any more or

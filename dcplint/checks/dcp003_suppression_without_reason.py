@@ -1,4 +1,4 @@
-"""DCP003 suppression-without-reason.
+"""A suppression comment that does not say why.
 
 ## What it flags
 A suppression comment that ends at the bracket. Off by default; select it where a review wants a

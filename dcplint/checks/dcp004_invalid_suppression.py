@@ -1,4 +1,4 @@
-"""DCP004 invalid-suppression.
+"""A suppression comment that cannot be followed.
 
 ## What it flags
 A `dcplint:` comment that cannot be followed: `ignore` without the rules it is about, a rule that

@@ -19,6 +19,7 @@ def settle(
     policy: Policy,
     sources: Iterable[tuple[str, str]],
     lines: Callable[[Location], Sequence[str]],
+    in_focus: Callable[[str], bool] = lambda path: True,
 ) -> tuple[Finding, ...]:
     """What is left to report of `found`, in report order.
 
@@ -26,7 +27,8 @@ def settle(
     and adds the findings on the suppressions themselves (DCP002 to DCP004).
 
     sources: path and text of the project files that contain `suppress.MARKER`, the only ones
-    that can hold a suppression.
+    that can hold a suppression. in_focus: whether a file's suppressions are themselves to be
+    judged; those of the others are followed all the same.
     """
 
     def is_on(code: str, path: str) -> bool:
@@ -36,11 +38,15 @@ def settle(
     about: list[Finding] = []
     for path, text in sources:
         suppressions[path], problems = suppress.read(path, text, catalogue)
-        about += problems
-    # A rule that did not run cannot tell whether its suppressions are needed.
+        about += problems if in_focus(path) else ()
     wanted = [f for f in found if is_on(f.code, f.location.path)]
     left, idle = suppress.apply(wanted, suppressions)
-    about += (suppress.unused(s, catalogue) for s in idle if is_on(s.code, s.location.path))
+    # A rule that is off cannot tell whether its suppressions are needed.
+    about += (
+        suppress.unused(s, catalogue)
+        for s in idle
+        if is_on(s.code, s.location.path) and in_focus(s.location.path)
+    )
     left += (f for f in about if is_on(f.code, f.location.path))
     graded = [_graded(f, catalogue, policy) for f in left]
     reaching = [f for f in graded if f.severity.rank <= policy.min_severity.rank]

@@ -26,6 +26,7 @@ class Report:
     """The result of one run.
 
     findings: settled (see `findings.settle`). notices: one sentence each, for stderr.
+    errors: one sentence for each part of the run that failed while the rest went on.
     engines: one per checked tree, without repeats. files: how many were looked at.
     prefix: what leads from the working directory to the project root (`plugins/mine/`, `../`, or
     nothing); people are shown it before project paths, machines get paths without it.
@@ -35,6 +36,7 @@ class Report:
     lines: Lines
     engines: tuple[Engine, ...] = ()
     notices: tuple[str, ...] = ()
+    errors: tuple[str, ...] = ()
     files: int = 0
     seconds: float = 0.0
     prefix: str = ""

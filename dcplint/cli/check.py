@@ -1,0 +1,168 @@
+"""`dcplint check`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from dcplint.cli import options, output
+from dcplint.errors import UserError
+from dcplint.findings.model import Severity
+from dcplint.report.formats import FORMATS
+
+if TYPE_CHECKING:
+    from dcplint.config import Config
+    from dcplint.report.model import Report
+    from dcplint.run_options import Stdin
+
+_STDIN = Path("-")
+
+
+def _words(_: click.Context, __: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(word for part in value for item in part.split(",") if (word := item.strip()))
+
+
+@click.command("check")
+@options.paths
+@click.option(
+    "--select",
+    multiple=True,
+    callback=_words,
+    metavar="RULES",
+    help="Codes, prefixes (DCP1) or names, in place of the configured choice.",
+)
+@click.option("--extend-select", multiple=True, callback=_words, metavar="RULES", help="Add rules.")
+@click.option("--ignore", multiple=True, callback=_words, metavar="RULES", help="Leave out rules.")
+@click.option(
+    "--output-format",
+    type=click.Choice(list(FORMATS)),
+    help="Default: text; github in GitHub Actions.",
+)
+@click.option("--output-file", type=click.Path(path_type=Path), metavar="FILE")
+@click.option(
+    "--engine",
+    metavar="NAME==RELEASE|auto",
+    help="The engine release to check against. Default: found by itself.",
+)
+@options.engine_path
+@options.packs
+@click.option(
+    "--min-severity",
+    type=click.Choice([severity.value for severity in Severity]),
+    help="Leave out what is milder.",
+)
+@click.option("--statistics", is_flag=True, help="Counts by rule in place of the findings.")
+@click.option("--exit-zero", is_flag=True, help="Exit 0 even with findings.")
+@options.color
+@click.option(
+    "--stdin-filename",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="The file that standard input stands for, with `-` as the path.",
+)
+@click.option("-q", "--quiet", is_flag=True, help="Findings only: no notices, no summary.")
+@options.verbose
+def command(
+    paths: tuple[Path, ...],
+    select: tuple[str, ...],
+    extend_select: tuple[str, ...],
+    ignore: tuple[str, ...],
+    output_format: str | None,
+    output_file: Path | None,
+    engine: str | None,
+    engine_path: Path | None,
+    packs: tuple[Path, ...],
+    min_severity: str | None,
+    statistics: bool,
+    exit_zero: bool,
+    color: str,
+    stdin_filename: Path | None,
+    quiet: bool,
+    verbose: bool,
+) -> int:
+    """Lint PATHS, by default the working directory.
+
+    Exits 0 if nothing graver than a note was found, 1 if something was, 2 if something is wrong
+    with the call, the configuration or dcplint itself.
+    """
+    # Imported here: `--help` needs none of it.
+    from dcplint.checks.base import all_rules
+    from dcplint.config import find_config, policy
+    from dcplint.findings.catalogue import Catalogue, UnknownRule
+    from dcplint.report.escape import printable
+    from dcplint.report.summary import statistics as counts
+    from dcplint.run import run_checks
+    from dcplint.run_options import RunOptions, parse_engine
+
+    if statistics and output_format not in (None, "text"):
+        raise UserError(f"--statistics is text and cannot be {output_format}")
+    stdin = _stdin(paths, stdin_filename)
+    paths = (stdin.path,) if stdin else paths or (Path(),)
+    catalogue = Catalogue(registered.rule for registered in all_rules())
+    config = find_config(paths, catalogue)
+    try:
+        decided = policy(
+            config,
+            catalogue,
+            select=select or None,
+            extend_select=extend_select,
+            ignore=ignore,
+            min_severity=Severity(min_severity) if min_severity else None,
+        )
+        wanted = parse_engine(engine) if engine else config.engine
+    except (UnknownRule, ValueError) as error:
+        raise UserError(str(error)) from error
+    report = run_checks(
+        RunOptions(
+            paths=paths,
+            policy=decided,
+            config_path=config.path,
+            exclude=config.exclude,
+            engine=wanted,
+            engine_path=engine_path or config.engine_path,
+            packs=(*config.packs, *packs),
+            stdin=stdin,
+        )
+    )
+    for line in _asides(report, config, quiet, verbose):
+        click.echo(printable(line), err=True)
+    to_file = output_file is not None
+    view = output.view_for(color, os.environ, to_file=to_file, summary=not quiet)
+    style = output_format or config.output_format or _default_format(os.environ, to_file)
+    lines = counts(report, view) if statistics else FORMATS[style](report, view)
+    if output_file:
+        output.write_lines(output_file, lines)
+    else:
+        output.print_lines(lines)
+    return 2 if report.errors else int(report.failed and not exit_zero)
+
+
+def _stdin(paths: Sequence[Path], filename: Path | None) -> Stdin | None:
+    if _STDIN not in paths:
+        if filename:
+            raise UserError("--stdin-filename goes with `-` as the only path")
+        return None
+    if len(paths) > 1 or not filename:
+        raise UserError("`-` is the only path there can be, and --stdin-filename says what it is")
+    from dcplint.run_options import Stdin
+
+    return Stdin(filename, sys.stdin.buffer.read())
+
+
+def _default_format(environ: Mapping[str, str], to_file: bool) -> str:
+    # Actions reads commands from the log, not from files.
+    return "github" if environ.get("GITHUB_ACTIONS") == "true" and not to_file else "text"
+
+
+def _asides(report: Report, config: Config, quiet: bool, verbose: bool) -> Iterator[str]:
+    yield from (f"error: {error}" for error in report.errors)
+    if not quiet:
+        yield from (f"note: {notice}" for notice in report.notices)
+    if verbose:
+        yield f"configuration: {config.path or 'none'}"
+        yield f"time: {report.seconds:.2f} s for {report.files:,} files"
