@@ -1,0 +1,122 @@
+"""Canaries must fail on the interpreter as it ships and pass once it is repaired."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import dcplint
+from dcplint.harness import kernels
+from dcplint.harness.interpreter import Canary, healthy_dtypes, narrow, widen
+
+_MEASURE = """
+import dataclasses, json, sys
+from dcplint.harness import interpreter
+interpreter.enable_interpreter()
+if "repair" in sys.argv:
+    interpreter.repair_bf16()
+    interpreter.repair_bf16()
+from dcplint.harness import canaries
+print(json.dumps([dataclasses.asdict(c) for c in canaries.run()]))
+"""
+
+
+def _canaries(*arguments: str) -> tuple[Canary, ...]:
+    done = subprocess.run(
+        [sys.executable, "-c", _MEASURE, *arguments], capture_output=True, text=True, check=True
+    )
+    return tuple(Canary(**c) for c in json.loads(done.stdout))
+
+
+def test_without_the_repair_bf16_is_not_healthy() -> None:
+    canaries = _canaries()
+    failed = {c.operation for c in canaries if c.dtype == "bfloat16" and not c.passed}
+    assert {"add", "mul", "less", "maximum", "neg", "sum", "dot", "store_from_fp32"} <= failed
+    assert healthy_dtypes(canaries) == {"float32", "float16", "float8_e4m3fn"}
+
+
+def test_with_the_repair_every_dtype_is_healthy() -> None:
+    canaries = _canaries("repair")
+    assert [c for c in canaries if not c.passed] == []
+    assert healthy_dtypes(canaries) == {"float32", "float16", "bfloat16", "float8_e4m3fn"}
+
+
+def test_an_error_of_nan_is_a_failure() -> None:
+    assert healthy_dtypes((Canary("float32", "add", float("nan"), 1.0),)) == frozenset()
+
+
+def test_bf16_rounding_agrees_with_torch() -> None:
+    """Every bf16 value survives; fp32 values round to nearest even, as torch does."""
+    every = np.arange(65536, dtype=np.uint16)
+    expected = torch.from_numpy(every.view(np.int16)).view(torch.bfloat16).float().numpy()
+    np.testing.assert_array_equal(widen(every), expected)
+    generator = torch.Generator().manual_seed(0)
+    bits = torch.randint(-(2**31), 2**31, (20000,), generator=generator).to(torch.int32)
+    single = bits.view(torch.float32)
+    rounded = torch.from_numpy(narrow(single.numpy()).view(np.int16)).view(torch.bfloat16)
+    torch.testing.assert_close(rounded, single.bfloat16(), rtol=0, atol=0, equal_nan=True)
+
+
+_AUTOTUNE = """
+import os, sys
+os.environ["TRITON_INTERPRET"] = "1"
+import torch, triton, triton.language as tl
+from dcplint.harness.interpreter import stub_autotuning
+if "stub" in sys.argv:
+    stub_autotuning()
+from tests.harness.autotuned import double
+x = torch.arange(8.0)
+print(double(x).tolist())
+"""
+
+
+@pytest.mark.parametrize("stub", [True, False])
+def test_autotuned_kernels_need_the_stub_driver(stub: bool) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _AUTOTUNE, *(["stub"] if stub else [])],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if stub:
+        assert done.stdout.strip() == str([2.0 * i for i in range(8)]), done.stderr
+    elif not torch.cuda.is_available():
+        assert "0 active drivers" in done.stderr
+
+
+_IMPORT = """
+import sys
+import dcplint.harness.kernels as kernels
+print("torch" in sys.modules)
+from dcplint.harness.kernels.lse_merge import merge_shards
+print(sys.modules[merge_shards.__module__].__file__)
+"""
+
+
+@pytest.mark.parametrize("layout", ["checkout", "wheel"])
+def test_kernels_are_importable_under_one_name(layout: str, tmp_path: Path) -> None:
+    root = Path(dcplint.__file__).parent.parent
+    source = kernels.__path__[0]
+    if layout == "wheel":
+        shutil.copytree(root / "dcplint", tmp_path / "dcplint")
+        shutil.copytree(source, tmp_path / "dcplint" / "_kernels", dirs_exist_ok=True)
+        root, source = tmp_path, str(tmp_path / "dcplint" / "_kernels")
+    done = subprocess.run(
+        [sys.executable, "-c", _IMPORT],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=root,
+        env={**os.environ, "PYTHONPATH": str(root)},
+    )
+    needs_torch, where = done.stdout.split()
+    assert needs_torch == "False"
+    assert where == str(Path(source) / "lse_merge.py")

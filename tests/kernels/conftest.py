@@ -1,0 +1,11 @@
+import os
+
+# Before anything imports triton: the kernels of this process are interpreted.
+os.environ.setdefault("TRITON_INTERPRET", "1")
+
+import torch
+
+from dcplint.harness.interpreter import repair_bf16
+
+torch.set_num_threads(1)
+repair_bf16()
