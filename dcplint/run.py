@@ -19,7 +19,9 @@ from dcplint.findings.suppress import MARKER
 from dcplint.program.build import build_program
 from dcplint.program.engine import Engine, find_engine
 from dcplint.program.index import Index, build_index, import_words
+from dcplint.program.matrix import Row, columns, rows
 from dcplint.program.program import Program
+from dcplint.report.capabilities import Matrix
 from dcplint.report.model import Engine as ReportedEngine
 from dcplint.report.model import Report
 from dcplint.run_options import RunOptions
@@ -102,14 +104,34 @@ def open_trees(options: RunOptions) -> list[Checked]:
     return trees
 
 
+def capability_matrices(options: RunOptions) -> tuple[list[Matrix], tuple[str, ...]]:
+    """The capability matrix of each tree and engine, and what the user should know about them."""
+    with _without_collector():
+        trees = open_trees(options)
+        matrices = []
+        for tree in trees:
+            for engine, program in tree.programs:
+                names = tuple(capability.name for capability in columns(program, "impl"))
+                shown = (_row_prefixed(row, tree.prefix) for row in rows(program))
+                found = tuple(row for row in shown if tree.in_focus(row.symbol.path))
+                matrices.append(Matrix(_reported(engine), names, found))
+    return matrices, notices_of(trees)
+
+
+def _row_prefixed(row: Row, prefix: str) -> Row:
+    cells = tuple(
+        replace(c, location=_moved(c.location, prefix)) if c.location else c for c in row.cells
+    )
+    return replace(row, location=_moved(row.location, prefix), cells=cells)
+
+
 def engines_of(trees: Sequence[Checked]) -> tuple[ReportedEngine, ...]:
     """The engines that the trees were judged against."""
-    found = (
-        ReportedEngine(engine.contract.pack.engine, str(engine.contract.version), engine.how)
-        for tree in trees
-        for engine, _ in tree.programs
-    )
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(_reported(e) for tree in trees for e, _ in tree.programs))
+
+
+def _reported(engine: Engine) -> ReportedEngine:
+    return ReportedEngine(engine.contract.pack.engine, str(engine.contract.version), engine.how)
 
 
 def notices_of(trees: Sequence[Checked]) -> tuple[str, ...]:

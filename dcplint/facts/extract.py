@@ -192,6 +192,7 @@ class _Scope:
                 attributes=tuple(body.attributes()),
                 methods=tuple(inner.functions),
                 scopes=self.enclosing,
+                base_positions=tuple(position(base) for base in node.bases),
                 conditions=under,
             )
         )
@@ -373,7 +374,8 @@ def _blocks(node: ast.stmt) -> Iterator[tuple[list[ast.stmt], Condition | None]]
         yield node.body, test
         yield node.orelse, Condition(test.text, not test.negated, test.kind)
     elif isinstance(node, ast.Try) or type(node).__name__ == "TryStar":
-        yield node.body, None  # type: ignore[attr-defined]
+        survives = any(map(_catches_import_error, node.handlers))  # type: ignore[attr-defined]
+        yield node.body, Condition("try", kind="guarded") if survives else None  # type: ignore[attr-defined]
         for handler in node.handlers:  # type: ignore[attr-defined]
             caught = shorten(handler.type) if handler.type else "any exception"
             kind = "import-error" if _catches_import_error(handler) else "handler"

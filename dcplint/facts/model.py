@@ -41,11 +41,14 @@ class Expression:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A test that holds where the fact stands. `text` is its source, shortened."""
+    """A test that holds where the fact stands. `text` is its source, shortened.
+
+    `guarded` is the body of a `try` that survives a failing import; it runs unconditionally.
+    """
 
     text: str
     negated: bool = False
-    kind: str = "test"  # test | type-checking | import-error | loop | handler
+    kind: str = "test"  # test | type-checking | guarded | import-error | handler | loop
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +113,7 @@ class ClassFacts:
 
     qualname: dotted name inside the module, with `<locals>` as Python writes it.
     scopes: bindings of the functions that enclose it, innermost last.
+    base_positions: where each base is written.
     """
 
     name: str
@@ -122,6 +126,7 @@ class ClassFacts:
     attributes: tuple[AttributeFact, ...] = ()
     methods: tuple[FunctionFacts, ...] = ()
     scopes: tuple[tuple[Binding, ...], ...] = ()
+    base_positions: tuple[Position, ...] = ()
     conditions: tuple[Condition, ...] = ()
 
 

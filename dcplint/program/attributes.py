@@ -17,6 +17,7 @@ from dcplint.program.modules import Modules
 from dcplint.program.mro import Hierarchy, Opaque
 from dcplint.program.symbols import ClassSymbol, FunctionSymbol, Literal, Module, Unknown
 
+_ALWAYS = frozenset({"type-checking", "guarded"})  # conditions that hold whenever code runs
 _CONSTRUCTORS = ("__new__", "__init__")
 _IN_CLASS = frozenset({Setting.CLASS_BODY, Setting.PROPERTY, Setting.METHOD, Setting.EXTERNAL})
 
@@ -95,23 +96,45 @@ class Attributes:
         return self._resolved[key]
 
     def _resolve(self, symbol: ClassSymbol, name: str) -> Resolution:
+        on_class = self.resolve_on_class(symbol, name)
+        on_instance = self.resolve_on_instance(symbol, name)
+        if on_instance is None:
+            return on_class
+        agree = on_class.known and on_instance.known and on_class.value == on_instance.value
+        return on_class if agree else on_instance
+
+    def resolve_on_class(self, symbol: ClassSymbol, name: str) -> Resolution:
+        """What the class itself answers, as code that has no instance sees it."""
         order = self.hierarchy.linearize(symbol)
         if order.problem:
             return Resolution(Kind.UNKNOWN, reason=order.problem)
         walked: list[ClassSymbol] = []
-        found: Resolution | None = None
         for entry in order.entries:
             if isinstance(entry, Opaque):
                 if entry.neutral:
                     continue
-                found = Resolution(Kind.UNKNOWN, reason=entry.reason, walked=tuple(walked))
-                break
+                return Resolution(Kind.UNKNOWN, reason=entry.reason, walked=tuple(walked))
             walked.append(entry)
-            said = self._said_by_class(entry, name, symbol)
+            said = self._said_by_class(entry, name)
             if said is not None:
-                found = self._resolution(symbol, said, tuple(walked))
-                break
-        return self._with_instance(symbol, name, found, tuple(walked))
+                return self._resolution(symbol, said, tuple(walked))
+        reason = f"no class defines `{name}`"
+        return Resolution(Kind.UNKNOWN, reason=reason, walked=tuple(walked))
+
+    def resolve_on_instance(self, symbol: ClassSymbol, name: str) -> Resolution | None:
+        """What methods set on an instance, where any does."""
+        said = list(self._said_on_instance(symbol, name))
+        if not said:
+            return None
+        walked = self.hierarchy.linearize(symbol).classes
+        unknown = next((s for s in said if s.unknown), None)
+        if unknown is not None:
+            return self._resolution(symbol, unknown, walked)
+        decided = [s for s in said if all(c.kind in _ALWAYS for c in s.place.fact.conditions)]
+        if not decided or any(s.value != said[0].value for s in said):
+            reason = self._conditional(said[0].place)
+            return Resolution(Kind.UNKNOWN, place=said[0].place, reason=reason, walked=walked)
+        return self._resolution(symbol, decided[0], walked)
 
     def _resolution(
         self, symbol: ClassSymbol, said: _Said, walked: tuple[ClassSymbol, ...]
@@ -127,7 +150,7 @@ class Attributes:
 
     # What a class says
 
-    def _said_by_class(self, entry: ClassSymbol, name: str, subject: ClassSymbol) -> _Said | None:
+    def _said_by_class(self, entry: ClassSymbol, name: str) -> _Said | None:
         """What `entry` itself gives the attribute, in the order in which Python would run it."""
         told: list[_Said] = []
         certain = True
@@ -135,7 +158,7 @@ class Attributes:
             fact = place.fact
             if any(c.kind == "type-checking" and not c.negated for c in fact.conditions):
                 continue
-            conditions = [c for c in fact.conditions if c.kind != "type-checking"]
+            conditions = [c for c in fact.conditions if c.kind not in _ALWAYS]
             if fact.setting is Setting.DELETED:
                 told, certain = [], certain and not conditions
                 continue
@@ -230,42 +253,16 @@ class Attributes:
 
     def _created(self, place: Place, by: str) -> _Said:
         said = self._evaluate(place)
-        if place.fact.conditions:
+        if any(c.kind not in _ALWAYS for c in place.fact.conditions):
             return _Said(place, reason=f"set by {by} under a condition ({self._where(place)})")
         return said
 
     # What the instance says
 
-    def _with_instance(
-        self,
-        symbol: ClassSymbol,
-        name: str,
-        found: Resolution | None,
-        walked: tuple[ClassSymbol, ...],
-    ) -> Resolution:
-        said = list(self._said_on_instance(symbol, name))
-        if not said:
-            return found or Resolution(Kind.UNKNOWN, reason=f"no class defines `{name}`")
-        if found is not None and found.known and all(
-            not s.unknown and s.value == found.value for s in said
-        ):
-            return found
-        unknown = next((s for s in said if s.unknown), None)
-        if unknown is not None:
-            return Resolution(Kind.UNKNOWN, place=unknown.place, reason=unknown.reason, walked=walked)
-        decided = [s for s in said if not s.place.fact.conditions]
-        values = {repr(s.value) for s in said}
-        if len(values) > 1 or not decided:
-            place = said[0].place
-            return Resolution(
-                Kind.UNKNOWN, place=place, reason=self._conditional(place), walked=walked
-            )
-        return self._resolution(symbol, decided[0], walked)
-
     def _said_on_instance(self, symbol: ClassSymbol, name: str) -> Iterator[_Said]:
         """What the constructors that run for `symbol` set, and what other methods may set later."""
         running = {
-            constructor: list(self._constructors(symbol, constructor))
+            constructor: list(self.constructors(symbol, constructor))
             for constructor in _CONSTRUCTORS
         }
         for entry in self.hierarchy.linearize(symbol).classes:
@@ -279,7 +276,7 @@ class Attributes:
                 elif entry in running[fact.scope]:
                     yield self._evaluate(place)
 
-    def _constructors(self, symbol: ClassSymbol, constructor: str) -> Iterator[ClassSymbol]:
+    def constructors(self, symbol: ClassSymbol, constructor: str) -> Iterator[ClassSymbol]:
         """The classes whose `constructor` runs: up the MRO as long as each calls the next."""
         for entry in self.hierarchy.linearize(symbol).classes:
             method = next((m for m in entry.facts.methods if m.name == constructor), None)
@@ -292,7 +289,7 @@ class Attributes:
                 return
 
     def _conditional(self, place: Place) -> str:
-        tests = [c for c in place.fact.conditions if c.kind != "type-checking"]
+        tests = [c for c in place.fact.conditions if c.kind not in _ALWAYS]
         text = ", ".join(("not " if c.negated else "") + c.text for c in tests)
         where = self._where(place)
         return f"set under `{text}` ({where})" if text else f"set differently in places ({where})"

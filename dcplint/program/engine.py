@@ -173,9 +173,12 @@ def _from_pyproject(directory: Path) -> list[str]:
         text = (directory / "pyproject.toml").read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         return []
-    from dcplint.config import load_toml
+    from dcplint.toml import load_toml
 
-    project = load_toml(text).get("project", {})
+    try:
+        project = load_toml(text).get("project", {})
+    except ValueError:
+        return []  # the project's own tools will say so
     if not isinstance(project, dict):
         return []
     groups = [project.get("dependencies", [])]

@@ -177,7 +177,7 @@ class Linker:
         fallbacks: list[Binding] = []
         typing_only: list[Binding] = []
         for binding in bindings:
-            kinds = {c.kind for c in binding.conditions if c.kind != "type-checking"}
+            kinds = {c.kind for c in binding.conditions} - {"type-checking", "guarded"}
             if any(c.kind == "type-checking" and not c.negated for c in binding.conditions):
                 typing_only.append(binding)
             elif kinds & {"import-error", "handler"}:

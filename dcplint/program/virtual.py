@@ -57,7 +57,9 @@ def virtual_modules(contract: Contract) -> dict[str, ModuleFacts]:
 def _class(contract: Contract, engine_class: EngineClass) -> ClassFacts:
     name = engine_class.name.rpartition(".")[2]
     line = engine_class.source.line
-    methods = [(method, (_ABSTRACT,)) for method in engine_class.abstract]
+    methods: list[tuple[str, tuple[Expression, ...]]] = [
+        (method, (_ABSTRACT,)) for method in engine_class.abstract
+    ]
     methods += [(method, ()) for method in engine_class.defines]
     return ClassFacts(
         name=name,

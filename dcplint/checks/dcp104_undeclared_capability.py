@@ -1,0 +1,99 @@
+"""A class does DCP and never says so, so the engine will not choose it.
+
+## What it flags
+A concrete class with a DCP path of its own (it merges over ranks, exchanges tensors over the DCP
+group, computes with its rank, asks whether it must return the LSE, or computes something only where
+DCP is on) whose capability resolves to false by the engine's default, in a release where a gate
+reads it.
+
+## Why it breaks
+The selection gate refuses the backend under DCP, and the work in it is lost. It happens to plugins
+when the engine turns its default off: what was implied must now be stated.
+
+## Bad
+```python
+class MyImpl(AttentionImpl):
+    def forward(self, layer, query, key, value, kv_cache, attn_metadata, output):
+        out, lse = kernel(query, kv_cache, attn_metadata.dcp_local_seq_lens)
+        return cp_lse_ag_out_rs(out, lse, get_dcp_group())
+```
+
+## Good
+```python
+class MyImpl(AttentionImpl):
+    supports_dcp = True
+    can_return_lse_for_decode = True
+
+    def forward(self, layer, query, key, value, kv_cache, attn_metadata, output):
+        out, lse = kernel(query, kv_cache, attn_metadata.dcp_local_seq_lens)
+        return cp_lse_ag_out_rs(out, lse, get_dcp_group())
+```
+
+## How it is confirmed
+The class is run under DCP with the capability forced on: a merged output equal to the whole
+sequence's confirms that it should say True.
+
+## Known limits
+Only the class's own methods count, not helpers it calls in other modules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dcplint.checks import capability_evidence as evidence
+from dcplint.checks.base import Context, Rule
+from dcplint.contracts.model import Capability
+from dcplint.findings.model import Evidence, Finding, Role, Severity
+from dcplint.program.attributes import Kind
+from dcplint.program.dcp_use import refusal, service
+from dcplint.program.symbols import ClassSymbol
+
+RULE = Rule(
+    code="DCP104",
+    name="undeclared-capability",
+    summary="flags classes with a DCP path whose capability is false by default",
+    severity=Severity.WARNING,
+    since="0.1.0",
+    probe="merge of N shards against the whole sequence, with the capability forced on",
+)
+
+
+def check(context: Context) -> Iterator[Finding]:
+    """Yield a finding for each concrete class whose DCP path no gate will ever let run."""
+    program, contract = context.program, context.contract
+    gated = {gate.capability for gate in contract.gates}
+    for capability in contract.capabilities:
+        if not capability.opt_in or capability.name not in gated:
+            continue
+        for symbol in program.classes(capability.role):
+            if program.is_engine_base(symbol) or program.abstract_methods(symbol) != frozenset():
+                continue
+            said = program.promise(symbol, capability)
+            if said.kind is Kind.DEFAULT and said.holds() is False:
+                yield from _finding(context, symbol, capability)
+
+
+def _finding(context: Context, symbol: ClassSymbol, capability: Capability) -> Iterator[Finding]:
+    program = context.program
+    use = service(program, symbol)
+    if use is None or refusal(program, symbol) is not None:
+        return
+    said = program.promise(symbol, capability)
+    steps = [
+        Evidence(
+            f"{use.method.facts.qualname} {use.what}",
+            program.location(use.method.owner.module, use.position),
+            Role.GUARD,
+        ),
+        *evidence.origin(context, capability.name, said),
+        evidence.walk(context, symbol, capability.name, said),
+        *evidence.gates(context, capability),
+    ]
+    yield RULE.finding(
+        f"`{symbol}` {use.what.split(' (')[0]} but never states `{capability.name}`: "
+        "by the default it is False, and the engine will not choose it under DCP",
+        program.location_of(symbol),
+        symbol=symbol.facts.qualname,
+        evidence=tuple(steps),
+    )

@@ -1,0 +1,123 @@
+"""A capability that nobody reads: stating it, or not, changes nothing.
+
+## What it flags
+A capability declared on an engine base where no code of this engine release reads it from that
+kind of class, and, in a plugin, a class that states one.
+
+## Why it breaks
+It looks like a contract and is none. Authors rely on a flag that refuses nothing, and the day
+somebody starts reading it, every wrong answer becomes a bug at once.
+
+## Bad
+```python
+class AttentionLayerBase(ABC):
+    supports_dcp: bool = True  # no code asks a layer
+```
+
+## Good
+```python
+class AttentionLayerBase(ABC):  # whether a layer can do DCP is its impl's to say
+    @abstractmethod
+    def get_attn_backend(self): ...
+```
+
+## How it is confirmed
+Nothing is run: that no reader exists is the finding.
+
+## Known limits
+A read whose receiver cannot be told (`x.supports_dcp`) counts as a reader of every role, unless
+the contract pack knows what that code asks. Reads by computed names are not seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dcplint.checks.base import Context, Rule
+from dcplint.checks.capability_evidence import pack_location
+from dcplint.contracts.model import Capability
+from dcplint.findings.model import Evidence, Finding, Role, Severity, Tree
+from dcplint.program.attributes import Kind
+from dcplint.program.program import Read
+from dcplint.program.symbols import ClassSymbol
+
+RULE = Rule(
+    code="DCP106",
+    name="unread-capability",
+    summary="flags capabilities that nothing in this engine release reads",
+    severity=Severity.NOTE,
+    since="0.1.0",
+    probe="none: the absence of a reader is a fact of the source",
+)
+
+
+def check(context: Context) -> Iterator[Finding]:
+    """Yield a finding for each declaration of a capability that nobody asks for."""
+    contract, program = context.contract, context.program
+    for capability in contract.capabilities:
+        if capability.encoding != "attribute" or capability.readers_at(contract.effective):
+            continue
+        reads = list(program.reads(capability.name))
+        if any(_asks(context, read, capability) for read in reads):
+            continue
+        owner = program.linker.absolute(capability.owner)
+        in_tree = isinstance(owner, ClassSymbol) and owner.module.tree is Tree.PROJECT
+        for symbol in program.classes(capability.role):
+            if (symbol is owner) if in_tree else not program.is_engine_base(symbol):
+                yield from _finding(context, symbol, capability, reads)
+
+
+def _asks(context: Context, read: Read, capability: Capability) -> bool:
+    """Whether a read may be one of this capability, rather than of its namesake on another role."""
+    program, fact = context.program, read.fact
+    if fact.called:
+        return False
+    asked = program.linker.accessors.get(fact.accessor)
+    if asked is None and fact.receiver in ("self", "cls"):
+        holder = fact.scope.rpartition(".")[0]
+        owner = next((c for c in read.module.classes if c.facts.qualname == holder), None)
+        roles = program.roles(owner) if owner is not None else frozenset()
+        return not roles or capability.role in roles
+    if asked is not None:
+        return asked == capability.role
+    function = f"{read.module.facts.name}.{fact.scope}"
+    explained = {
+        site.function
+        for other in context.contract.capabilities
+        if other.name == capability.name and other is not capability
+        for site in other.readers_at(context.contract.effective)
+    }
+    return function not in explained
+
+
+def _finding(
+    context: Context, symbol: ClassSymbol, capability: Capability, reads: list[Read]
+) -> Iterator[Finding]:
+    program, contract = context.program, context.contract
+    said = program.resolve(symbol, capability.name)
+    if said.kind is not Kind.EXPLICIT or said.place is None or said.place.owner is not symbol:
+        return
+    engine = f"{contract.pack.engine} {contract.version}"
+    steps = [
+        Evidence(
+            f"reads `{read.fact.receiver}.{read.fact.name}`: another role's capability",
+            program.location(read.module, read.fact.position),
+            Role.GATE,
+        )
+        for read in reads
+    ]
+    later = [v for v in contract.pack.known if v > contract.effective and capability.readers_at(v)]
+    if later:
+        steps.append(
+            Evidence(
+                f"it is read from {contract.pack.engine} {later[0]} on",
+                pack_location(context, capability.readers_at(later[0])[0].source.line),
+            )
+        )
+    yield RULE.finding(
+        f"nothing in {engine} reads `{capability.name}` of a {capability.role}: "
+        f"what `{symbol}` states has no effect",
+        program.location(said.place.module, said.place.fact.position),
+        symbol=f"{symbol.facts.qualname}.{capability.name}",
+        evidence=tuple(steps),
+    )

@@ -1,0 +1,139 @@
+"""What a class does with DCP: whether its constructor refuses it, whether its methods serve it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dcplint.facts.expressions import dotted_name, shorten
+from dcplint.facts.model import FunctionFacts, Position
+from dcplint.facts.extract import position
+from dcplint.findings.model import Tree
+from dcplint.program.guards import Guards, running
+from dcplint.program.program import Method, Program
+from dcplint.program.symbols import ClassSymbol
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """One place where a class serves DCP, or refuses it. `what` says so in words."""
+
+    method: Method
+    position: Position
+    what: str
+
+
+def refusal(program: Program, symbol: ClassSymbol) -> Use | None:
+    """Where the constructor of `symbol` refuses DCP, whatever else holds; None where it doesn't."""
+    for method in _constructors(program, symbol):
+        node = program.function(method.owner.module, method.facts)
+        if node is None:
+            continue
+        guards = Guards(program.contract.vocabulary)
+        for step in running(node, program.contract.vocabulary):
+            guards.learn(step.node)
+            refuses = isinstance(step.node, ast.Raise) and step.guarded
+            if isinstance(step.node, ast.Assert):
+                refuses = guards.truth(step.node.test) is False
+            if refuses and step.certain:
+                return Use(method, position(step.node), "refuses DCP in the constructor")
+    return None
+
+
+def _constructors(program: Program, symbol: ClassSymbol) -> Iterator[Method]:
+    """`__init__` as it runs for `symbol`: its own, and those that it calls in turn."""
+    for owner in program.attributes.constructors(symbol, "__init__"):
+        for facts in owner.facts.methods:
+            if facts.name == "__init__" and owner.module.tree is not Tree.PACK:
+                yield Method(owner, facts)
+
+
+def service(program: Program, symbol: ClassSymbol) -> Use | None:
+    """The first place where a method of `symbol`'s own does DCP's work; None where none does.
+
+    Work is a merge over ranks, a collective of the DCP group, arithmetic with the rank, or a
+    branch that only DCP opens and that computes something. Storing the sizes, passing them on
+    and refusing is not.
+    """
+    for facts in symbol.facts.methods:
+        if not _mentions_dcp(program, symbol, facts):
+            continue
+        node = program.function(symbol.module, facts)
+        if node is None:
+            continue
+        use = _work(program, node)
+        if use is not None:
+            return Use(Method(symbol, facts), position(use[0]), use[1])
+    return None
+
+
+def _mentions_dcp(program: Program, symbol: ClassSymbol, facts: FunctionFacts) -> bool:
+    vocabulary = program.contract.vocabulary
+    words = {*vocabulary.sizes, *vocabulary.ranks}
+    words |= {name.rpartition(".")[2] for name in (*vocabulary.groups, *vocabulary.merges)}
+    words |= {derived.name for derived in program.contract.derived}
+    lines = program.modules.text(symbol.module.tree, symbol.path).lines
+    source = "\n".join(lines[facts.lines[0] - 1 : facts.lines[1]])
+    return any(word in source for word in words)
+
+
+def _work(
+    program: Program, function: ast.FunctionDef | ast.AsyncFunctionDef
+) -> tuple[ast.AST, str] | None:
+    vocabulary = program.contract.vocabulary
+    merges = {name.rpartition(".")[2] for name in vocabulary.merges}
+    derived = {d.name for d in program.contract.derived}
+    guards = Guards(vocabulary)
+    for step in running(function, vocabulary):
+        guards.learn(step.node)
+        for node in _own_expressions(step.node):
+            if isinstance(node, ast.Call):
+                callee = node.func
+                name = (dotted_name(callee) or "").rpartition(".")[2]
+                if name in merges:
+                    return node, f"merges over ranks with {name}()"
+                if isinstance(callee, ast.Attribute) and callee.attr in vocabulary.collectives:
+                    if guards.is_group(callee.value):
+                        return node, f"exchanges tensors over the DCP group ({shorten(node)})"
+                if step.guarded and function.name != "__init__" and not _is_plumbing(step.node):
+                    return node, f"computes {shorten(node)} only where DCP is on"
+            if isinstance(node, ast.BinOp) and any(map(guards.is_rank, (node.left, node.right))):
+                return node, f"computes with the DCP rank ({shorten(node)})"
+            if isinstance(node, ast.Attribute) and node.attr in derived:
+                if isinstance(node.ctx, ast.Load):
+                    return node, f"asks {shorten(node)}"
+    return None
+
+
+def _is_plumbing(node: ast.stmt) -> bool:
+    """A refusal, or a message: nothing that computes attention."""
+    if isinstance(node, (ast.Raise, ast.Assert)):
+        return True
+    call = node.value if isinstance(node, ast.Expr) else None
+    callee = dotted_name(call.func) if isinstance(call, ast.Call) else None
+    return callee is not None and callee.partition(".")[0] in ("logger", "logging", "warnings", "print")
+
+
+def _own_expressions(node: ast.stmt) -> Iterator[ast.AST]:
+    """The expressions of a statement, without those of the statements inside it."""
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, (ast.stmt, ast.ExceptHandler, ast.match_case)):
+            yield from ast.walk(child)
+
+
+def delegates_to_parent(program: Program, method: Method) -> bool:
+    """Whether a method calls the method it overrides."""
+    node = program.function(method.owner.module, method.facts)
+    if node is None:
+        return False
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute):
+            owner = inner.func.value
+            calls_super = isinstance(owner, ast.Call) and dotted_name(owner.func) == "super"
+            names_base = isinstance(owner, ast.Name) and any(
+                base.text.rpartition(".")[2] == owner.id for base in method.owner.facts.bases
+            )
+            if inner.func.attr == method.facts.name and (calls_super or names_base):
+                return True
+    return False

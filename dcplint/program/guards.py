@@ -1,0 +1,202 @@
+"""What a test says when DCP is on, and which statements can then run.
+
+"DCP is on" means that the DCP world size is an unknown number of at least 2. Tests evaluate to
+true, false or unknown (three-valued logic), so that a rule can tell a branch that runs under DCP
+from one that cannot, however the guard is spelled.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from dcplint.contracts.model import Vocabulary
+from dcplint.facts.expressions import dotted_name
+
+_ON = range(2, 65)  # the world sizes that stand for "DCP is on" when a comparison is evaluated
+
+
+@dataclass(slots=True)
+class Guards:
+    """Evaluates tests of one function.
+
+    aliases, groups: locals that hold the DCP world size, or the DCP process group.
+    """
+
+    vocabulary: Vocabulary
+    aliases: set[str] = field(default_factory=set)
+    groups: set[str] = field(default_factory=set)
+
+    def truth(self, test: ast.expr) -> bool | None:
+        """The value of `test` when DCP is on; None where it depends on more than that."""
+        if isinstance(test, ast.Constant):
+            return bool(test.value)
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            inner = self.truth(test.operand)
+            return None if inner is None else not inner
+        if isinstance(test, ast.BoolOp):
+            return self._combined(test)
+        if isinstance(test, ast.Compare) and len(test.ops) == 1:
+            return self._compared(test.left, test.ops[0], test.comparators[0])
+        if isinstance(test, ast.NamedExpr):
+            if self.is_size(test.value):
+                self.aliases.add(test.target.id)
+            return self.truth(test.value)
+        return True if self.is_size(test) else None
+
+    def _combined(self, test: ast.BoolOp) -> bool | None:
+        values = [self.truth(value) for value in test.values]
+        deciding = isinstance(test.op, ast.Or)
+        if deciding in values:
+            return deciding
+        return None if None in values else not deciding
+
+    def _compared(self, left: ast.expr, operator: ast.cmpop, right: ast.expr) -> bool | None:
+        if self.is_size(right) and not self.is_size(left):
+            left, right, operator = right, left, _mirrored(operator)
+        if not self.is_size(left) or not isinstance(right, ast.Constant):
+            return None
+        if not isinstance(right.value, int):
+            return None
+        outcomes = {_compare(size, operator, right.value) for size in _ON}
+        return outcomes.pop() if len(outcomes) == 1 else None
+
+    def is_size(self, node: ast.expr) -> bool:
+        """Whether `node` is the DCP world size."""
+        if isinstance(node, ast.Name):
+            return node.id in self.aliases or node.id in self.vocabulary.sizes
+        if isinstance(node, ast.Attribute):
+            return node.attr in self.vocabulary.sizes or (
+                node.attr in ("world_size", "size") and self.is_group(node.value)
+            )
+        if isinstance(node, ast.Call) and dotted_name(node.func) == "getattr" and len(node.args) > 1:
+            name = node.args[1]
+            return isinstance(name, ast.Constant) and name.value in self.vocabulary.sizes
+        return False
+
+    def is_rank(self, node: ast.expr) -> bool:
+        """Whether `node` is this rank's number in the DCP group."""
+        if isinstance(node, ast.Name):
+            return node.id in self.vocabulary.ranks
+        return isinstance(node, ast.Attribute) and (
+            node.attr in self.vocabulary.ranks
+            or (node.attr in ("rank", "rank_in_group") and self.is_group(node.value))
+        )
+
+    def is_group(self, node: ast.expr) -> bool:
+        """Whether `node` is the DCP process group, as its getter returns it."""
+        if isinstance(node, ast.Call):
+            getters = {name.rpartition(".")[2] for name in self.vocabulary.groups}
+            return (dotted_name(node.func) or "").rpartition(".")[2] in getters
+        return isinstance(node, ast.Name) and node.id in self.groups
+
+    def learn(self, node: ast.stmt) -> None:
+        """Take note of locals that are assigned the DCP world size or group."""
+        if not isinstance(node, ast.Assign):
+            return
+        names = {target.id for target in node.targets if isinstance(target, ast.Name)}
+        if self.is_size(node.value):
+            self.aliases |= names
+        elif self.is_group(node.value):
+            self.groups |= names
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A statement that can run when DCP is on. certain: it then runs whenever the function does.
+
+    guarded: it stands in a branch that only DCP opens.
+    """
+
+    node: ast.stmt
+    certain: bool
+    guarded: bool
+
+
+def running(
+    function: ast.FunctionDef | ast.AsyncFunctionDef, vocabulary: Vocabulary
+) -> Iterator[Running]:
+    """The statements of `function` that can run when DCP is on, in order."""
+    walk = _Walk(Guards(vocabulary))
+    walk.block(function.body, True, False)
+    return iter(walk.found)
+
+
+@dataclass(frozen=True, slots=True)
+class _Flow:
+    """falls: control can reach the next statement. leaves: it can also leave the function."""
+
+    falls: bool
+    leaves: bool
+
+
+@dataclass(slots=True)
+class _Walk:
+    guards: Guards
+    found: list[Running] = field(default_factory=list)
+
+    def block(self, body: list[ast.stmt], certain: bool, guarded: bool) -> _Flow:
+        leaves = False
+        for node in body:
+            self.guards.learn(node)
+            self.found.append(Running(node, certain, guarded))
+            flow = self._statement(node, certain, guarded)
+            leaves = leaves or flow.leaves
+            if not flow.falls:
+                return _Flow(False, leaves)
+            certain = certain and not flow.leaves
+        return _Flow(True, leaves)
+
+    def _statement(self, node: ast.stmt, certain: bool, guarded: bool) -> _Flow:
+        if isinstance(node, (ast.Return, ast.Raise)):
+            return _Flow(False, True)
+        if isinstance(node, (ast.Break, ast.Continue)):
+            return _Flow(False, False)
+        if isinstance(node, ast.Assert):
+            return _Flow(self.guards.truth(node.test) is not False, False)
+        if isinstance(node, ast.If):
+            return self._branch(node, certain, guarded)
+        if isinstance(node, (ast.With, ast.AsyncWith)):
+            return self.block(node.body, certain, guarded)
+        flows = [self.block(inner, False, guarded) for inner in _uncertain_blocks(node)]
+        return _Flow(True, any(flow.leaves for flow in flows))
+
+    def _branch(self, node: ast.If, certain: bool, guarded: bool) -> _Flow:
+        truth = self.guards.truth(node.test)
+        if truth is not None:
+            return self.block(node.body if truth else node.orelse, certain, True)
+        taken = self.block(node.body, False, guarded)
+        other = self.block(node.orelse, False, guarded)
+        return _Flow(taken.falls or other.falls, taken.leaves or other.leaves)
+
+
+def _uncertain_blocks(node: ast.stmt) -> Iterator[list[ast.stmt]]:
+    """Bodies of loops, `try` statements and cases: whether they run is not followed."""
+    if isinstance(node, ast.Match):
+        yield from (case.body for case in node.cases)
+    elif not isinstance(node, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+        # `ast.TryStar` is a class of its own, which Python 3.10 does not have.
+        for name in ("body", "orelse", "finalbody"):
+            yield getattr(node, name, [])
+        for handler in getattr(node, "handlers", []):
+            yield handler.body
+
+
+def _mirrored(operator: ast.cmpop) -> ast.cmpop:
+    pairs = {ast.Lt: ast.Gt, ast.Gt: ast.Lt, ast.LtE: ast.GtE, ast.GtE: ast.LtE}
+    return pairs[type(operator)]() if type(operator) in pairs else operator
+
+
+def _compare(left: int, operator: ast.cmpop, right: int) -> bool | None:
+    if isinstance(operator, (ast.Eq, ast.Is)):
+        return left == right
+    if isinstance(operator, (ast.NotEq, ast.IsNot)):
+        return left != right
+    if isinstance(operator, ast.Lt):
+        return left < right
+    if isinstance(operator, ast.LtE):
+        return left <= right
+    if isinstance(operator, ast.Gt):
+        return left > right
+    return left >= right if isinstance(operator, ast.GtE) else None
