@@ -1,0 +1,1 @@
+"""Contract packs: what an engine promises, per release, as data."""

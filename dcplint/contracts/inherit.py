@@ -1,0 +1,204 @@
+"""`extends`: the facts of one pack under the names and release numbers of another engine.
+
+A fork copies an engine at some release, renames its packages and numbers its own releases. Its
+pack says which names changed (`rewrite`) and which release of the parent each of its releases is
+`based-on`; a fact stated in both packs is the fork's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from packaging.specifiers import SpecifierSet
+from packaging.version import Version
+
+from dcplint.contracts.model import (
+    Accessor,
+    Capability,
+    Dated,
+    Derived,
+    EngineClass,
+    Gate,
+    Moved,
+    Pack,
+    Releases,
+    Site,
+    Term,
+    Vocabulary,
+)
+
+D = TypeVar("D", bound=Dated)
+
+
+@dataclass(frozen=True, slots=True)
+class Heritage:
+    """What a pack takes over from another.
+
+    based_on: ranges of the heir's releases, each with the parent's release it was made from;
+    empty where the two count alike.
+    rewrite: what a name starts with (`vllm.`), or one of its components (`VllmConfig`), and what
+    replaces it.
+    """
+
+    parent: Pack
+    based_on: tuple[tuple[SpecifierSet, Version], ...]
+    rewrite: Mapping[str, str]
+
+    def parent_release(self, version: Version) -> Version | None:
+        """The parent's release that the heir's `version` was made from, if the pack says."""
+        if not self.based_on:
+            return version
+        bases = (base for spec, base in self.based_on if spec.contains(version, prereleases=True))
+        return next(bases, None)
+
+    def name(self, name: str) -> str:
+        """The heir's name for the parent's `name`."""
+        for old, new in self.rewrite.items():
+            if old.endswith("."):
+                if f"{name}.".startswith(old):
+                    name = f"{new}{f'{name}.'[len(old) :]}".rstrip(".")
+            else:
+                parts = name.split(".")
+                name = ".".join(new if part == old else part for part in parts)
+        return name
+
+    def releases(self, releases: Releases) -> Releases:
+        """The heir's releases for the parent's."""
+        if not self.based_on:
+            return releases
+        return Releases(tuple(spec for spec, base in self.based_on if base in releases))
+
+
+def inherit(own: Pack, heritage: Heritage) -> Pack:
+    """`own` with every fact of the parent that it doesn't state itself."""
+    parent, heir = heritage.parent, _Heir(heritage)
+    terms = _merge(own.terms, map(heir.term, parent.terms), lambda t: (t.kind, t.name))
+    return replace(
+        own,
+        classes=_merge(own.classes, map(heir.engine_class, parent.classes), lambda c: c.name),
+        implementations=_merge(
+            own.implementations,
+            map(heir.engine_class, parent.implementations),
+            lambda c: c.name,
+        ),
+        moved=_merge(own.moved, map(heir.moved, parent.moved), lambda m: m.name),
+        capabilities=_merge(
+            own.capabilities, map(heir.capability, parent.capabilities), lambda c: (c.role, c.name)
+        ),
+        gates=_merge(
+            own.gates,
+            map(heir.gate, parent.gates),
+            lambda g: (g.function, g.role, g.capability),
+        ),
+        accessors=_merge(
+            own.accessors, map(heir.accessor, parent.accessors), lambda a: (a.role, a.name)
+        ),
+        derived=_merge(own.derived, map(heir.derived, parent.derived), lambda d: (d.role, d.name)),
+        terms=terms,
+        vocabulary=Vocabulary.of(terms, own.vocabulary.neutral or parent.vocabulary.neutral),
+        files={**parent.files, **own.files},
+    )
+
+
+def _merge(own: tuple[D, ...], inherited: Iterator[D], key: Callable[[D], object]) -> tuple[D, ...]:
+    stated = {key(fact) for fact in own}
+    # A fact that held in none of the releases the heir was made from is no fact of the heir; a
+    # name it never had is: a plugin may still import it.
+    kept = (f for f in inherited if f.releases.specs or isinstance(f, Moved))
+    return own + tuple(fact for fact in kept if key(fact) not in stated)
+
+
+@dataclass(frozen=True, slots=True)
+class _Heir:
+    """Rewrites the facts of the parent one by one."""
+
+    heritage: Heritage
+
+    def _names(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(map(self.heritage.name, names))
+
+    def _dated(self, facts: tuple[D, ...]) -> Iterator[tuple[D, Releases]]:
+        for fact in facts:
+            releases = self.heritage.releases(fact.releases)
+            if releases.specs:
+                yield fact, releases
+
+    def engine_class(self, fact: EngineClass) -> EngineClass:
+        return replace(
+            fact,
+            name=self.heritage.name(fact.name),
+            bases=self._names(fact.bases),
+            abstract=self._names(fact.abstract),
+            defines=self._names(fact.defines),
+            aliases=self._names(fact.aliases),
+            releases=self.heritage.releases(fact.releases),
+        )
+
+    def moved(self, fact: Moved) -> Moved:
+        return replace(
+            fact,
+            name=self.heritage.name(fact.name),
+            successor=fact.successor and self.heritage.name(fact.successor),
+            releases=self.heritage.releases(fact.releases),
+        )
+
+    def capability(self, fact: Capability) -> Capability:
+        name = self.heritage.name
+        return replace(
+            fact,
+            name=name(fact.name),
+            owner=name(fact.owner),
+            methods=self._names(fact.methods),
+            implies=self._names(fact.implies),
+            delegates=fact.delegates and name(fact.delegates),
+            releases=self.heritage.releases(fact.releases),
+            defaults=tuple(replace(d, releases=r) for d, r in self._dated(fact.defaults)),
+            overrides=tuple(
+                replace(o, owner=name(o.owner), releases=r) for o, r in self._dated(fact.overrides)
+            ),
+            readers=self._sites(fact.readers),
+        )
+
+    def _sites(self, sites: tuple[Site, ...]) -> tuple[Site, ...]:
+        name = self.heritage.name
+        return tuple(
+            replace(s, function=name(s.function), releases=r) for s, r in self._dated(sites)
+        )
+
+    def derived(self, fact: Derived) -> Derived:
+        return replace(
+            fact,
+            name=self.heritage.name(fact.name),
+            capability=self.heritage.name(fact.capability),
+            function=self.heritage.name(fact.function),
+            releases=self.heritage.releases(fact.releases),
+        )
+
+    def gate(self, fact: Gate) -> Gate:
+        name = self.heritage.name
+        return replace(
+            fact,
+            function=name(fact.function),
+            reads=name(fact.reads),
+            capability=name(fact.capability),
+            argument=fact.argument and name(fact.argument),
+            callers=self._sites(fact.callers),
+            releases=self.heritage.releases(fact.releases),
+        )
+
+    def accessor(self, fact: Accessor) -> Accessor:
+        return replace(
+            fact,
+            name=self.heritage.name(fact.name),
+            owner=self.heritage.name(fact.owner),
+            releases=self.heritage.releases(fact.releases),
+        )
+
+    def term(self, fact: Term) -> Term:
+        return replace(
+            fact,
+            name=self.heritage.name(fact.name),
+            releases=self.heritage.releases(fact.releases),
+        )

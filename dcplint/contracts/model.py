@@ -1,0 +1,399 @@
+"""The typed model of a contract pack.
+
+A `Pack` states an engine's facts for a span of releases; every fact says in which releases it
+holds and where it was read. `Pack.at(version)` gives the `Contract` of one release, which is what
+rules work with.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Generic, Protocol, TypeVar
+
+from packaging.specifiers import SpecifierSet
+from packaging.version import Version
+
+ROLES = ("impl", "backend", "builder", "layer", "metadata", "runner")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a fact was read, and where the pack states it.
+
+    `text` is `file:line@release` or `repo#number`, several joined by `, `; `pack`/`line` locate
+    the entry in the YAML.
+    """
+
+    text: str
+    pack: str = ""
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Releases:
+    """The releases in which a fact holds: those that any of the PEP 440 specifier sets contains.
+
+    No set at all means in none, which only a name that was always gone may say.
+    """
+
+    specs: tuple[SpecifierSet, ...] = (SpecifierSet(),)
+
+    def __contains__(self, version: Version) -> bool:
+        return any(spec.contains(version, prereleases=True) for spec in self.specs)
+
+    def __str__(self) -> str:
+        return " or ".join(str(spec) or "every release" for spec in self.specs) or "no release"
+
+
+class Dated(Protocol):
+    """Any fact that says in which releases it holds."""
+
+    @property
+    def releases(self) -> Releases:
+        """Those releases."""
+
+
+D = TypeVar("D", bound=Dated)
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class EngineClass:
+    """A class of the engine that plays a role.
+
+    `role` is the part it plays: one of `ROLES`. `bases` are dotted names, those outside the
+    engine's own package left out. `abstract` lists methods that this class itself declares
+    abstract; `defines` those of its bases' abstract methods that it implements. `aliases` are
+    other dotted names under which the engine exports it.
+    """
+
+    name: str
+    role: str
+    bases: tuple[str, ...]
+    abstract: tuple[str, ...]
+    releases: Releases
+    source: Source
+    defines: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A public name that some releases do not have. `releases` are those that have it.
+
+    kind: `name` for one class or function, `module` for a module and everything below it.
+    successor: where a release without it has the same thing, if anywhere.
+    """
+
+    name: str
+    successor: str | None
+    releases: Releases
+    source: Source
+    kind: str = "name"
+
+
+@dataclass(frozen=True, slots=True)
+class Default(Generic[T]):
+    """The value a capability has where nobody states it, in some releases."""
+
+    value: T
+    releases: Releases
+    source: Source
+
+
+@dataclass(frozen=True, slots=True)
+class Override:
+    """The value that an engine class other than the capability's owner states for its subclasses.
+
+    `owner` is the dotted name of that class.
+    """
+
+    owner: str
+    value: bool
+    releases: Releases
+    source: Source
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """An engine function (dotted name) that does something with a name: reads it, or calls it."""
+
+    function: str
+    releases: Releases
+    source: Source
+
+
+@dataclass(frozen=True, slots=True)
+class Capability:
+    """A promise that classes of one role make.
+
+    owner: dotted name of the engine base that declares the default.
+    opt_in: the promise must be made deliberately, so a default of true is a fault.
+    methods: compute methods the promise is about; overriding one re-opens the question.
+    implies: capabilities (of the same role) that must be true where this one is.
+    encoding: `attribute` (class or instance attribute) or `method` (classmethod without arguments).
+    delegates: for a method, the accessor of this role whose class's capability of the same name
+    it returns; such a capability has no defaults of its own.
+    readers: engine functions, gates included, that read it; in a release where none holds, the
+    promise has no effect.
+    """
+
+    name: str
+    role: str
+    owner: str
+    summary: str
+    opt_in: bool
+    methods: tuple[str, ...]
+    implies: tuple[str, ...]
+    encoding: str
+    delegates: str | None
+    defaults: tuple[Default[bool], ...]
+    releases: Releases
+    source: Source
+    overrides: tuple[Override, ...] = ()
+    readers: tuple[Site, ...] = ()
+
+    def default_at(self, version: Version) -> Default[bool] | None:
+        """The default in `version`; None where it has none, as a delegating method."""
+        return next(_holding(self.defaults, version), None)
+
+    def override_at(self, owner: str, version: Version) -> Override | None:
+        """What the engine class `owner` states in place of the default in `version`."""
+        return next((o for o in _holding(self.overrides, version) if o.owner == owner), None)
+
+    def readers_at(self, version: Version) -> tuple[Site, ...]:
+        """The engine functions that read it in `version`."""
+        return tuple(_holding(self.readers, version))
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """A value that the engine computes from a capability, and that gates may read instead.
+
+    function: dotted name of the code that computes it. condition: what else must hold, in words.
+    """
+
+    name: str
+    role: str
+    capability: str
+    function: str
+    condition: str
+    releases: Releases
+    source: Source
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """Engine code that reads a capability and refuses.
+
+    name: capability and stage. function: dotted name. reads: the name whose value decides, which
+    is `capability` itself or a value derived from it (`Derived`). role: whose capability that is.
+    stage: `selection` or `load`. outcome: what the user sees. argument: the parameter without
+    which `function` asks nothing. callers: who calls it.
+    """
+
+    name: str
+    function: str
+    reads: str
+    capability: str
+    stage: str
+    outcome: str
+    releases: Releases
+    source: Source
+    role: str = "impl"
+    argument: str | None = None
+    callers: tuple[Site, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Accessor:
+    """A method of one role that returns a class of another (`get_impl_cls`).
+
+    owner: dotted name of the base that declares it.
+    """
+
+    name: str
+    role: str
+    returns: str
+    releases: Releases
+    source: Source
+    owner: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One word of the vocabulary. `kind` is the field of `Vocabulary` it belongs to."""
+
+    kind: str
+    name: str
+    releases: Releases
+    source: Source
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """The names by which engine code speaks of DCP, in whatever release of the pack.
+
+    sizes, ranks: attribute and parameter names holding the DCP world size and rank.
+    groups: dotted names of functions that return the DCP process group.
+    merges: dotted names of functions and classes that merge partial outputs by LSE over ranks.
+    collectives: methods of a group that exchange tensors.
+    neutral: top-level packages whose classes never state an engine capability.
+    """
+
+    sizes: tuple[str, ...] = ()
+    ranks: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+    merges: tuple[str, ...] = ()
+    collectives: tuple[str, ...] = ()
+    neutral: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, terms: Iterable[Term], neutral: tuple[str, ...] = ()) -> Vocabulary:
+        """The vocabulary that the given terms make up."""
+        names: dict[str, list[str]] = {}
+        for term in terms:
+            names.setdefault(term.kind, []).append(term.name)
+        return cls(**{kind: tuple(words) for kind, words in names.items()}, neutral=neutral)
+
+
+class Coverage(enum.Enum):
+    """How the facts of a contract relate to the release asked for."""
+
+    EXACT = "exact"  # the facts were read in this release
+    BETWEEN = "between"  # not read, but releases on both sides of it were
+    NEWER = "newer"  # newer than the pack, or a development version: the newest facts stand in
+    OLDER = "older"  # older than the pack: names only, values come from the engine's source
+
+
+@dataclass(frozen=True, slots=True)
+class Pack:
+    """Everything one YAML file states, for all the releases it covers.
+
+    A pack that extends another holds the inherited facts too, under its own names and releases.
+
+    package: the import package of the engine; distribution: its name on the package registry.
+    path: the file, as messages call it. files: where the files that its facts come from lie, by
+    what `Source.pack` calls them.
+    known: the releases the facts were read in, ascending; the last is the newest known.
+    classes: base classes, from which a role is inherited. implementations: concrete classes of
+    the engine that others build on; their entries say what a subclass gets from them.
+    terms: the vocabulary with the release and source of each word.
+    """
+
+    engine: str
+    package: str
+    distribution: str
+    path: str
+    known: tuple[Version, ...]
+    classes: tuple[EngineClass, ...]
+    moved: tuple[Moved, ...]
+    capabilities: tuple[Capability, ...]
+    gates: tuple[Gate, ...]
+    accessors: tuple[Accessor, ...]
+    vocabulary: Vocabulary
+    derived: tuple[Derived, ...] = ()
+    terms: tuple[Term, ...] = ()
+    implementations: tuple[EngineClass, ...] = ()
+    files: Mapping[str, Path] = field(default_factory=dict, compare=False)
+
+    @property
+    def file(self) -> Path:
+        """Where the pack's own file lies."""
+        return self.files[self.path]
+
+    def at(self, version: Version) -> Contract:
+        """The facts of one release. A release outside `known` gets the nearest known one's.
+
+        For one older than the pack the capabilities keep their names but lose their values: what
+        a later release defaults to says nothing about an earlier one.
+        """
+        coverage, effective = self._nearest(version)
+        capabilities = tuple(_holding(self.capabilities, effective))
+        had = effective
+        if coverage is Coverage.OLDER:
+            capabilities = tuple(replace(c, defaults=(), overrides=()) for c in capabilities)
+            had = version  # where a name went is known further back than anything else
+        return Contract(
+            pack=self,
+            version=version,
+            effective=effective,
+            classes=tuple(_holding(self.classes, effective)),
+            moved=tuple(m for m in self.moved if had not in m.releases),
+            capabilities=capabilities,
+            gates=tuple(_holding(self.gates, effective)),
+            accessors=tuple(_holding(self.accessors, effective)),
+            vocabulary=self.vocabulary,
+            coverage=coverage,
+            derived=tuple(_holding(self.derived, effective)),
+            implementations=tuple(_holding(self.implementations, effective)),
+        )
+
+    def _nearest(self, version: Version) -> tuple[Coverage, Version]:
+        oldest, newest = self.known[0], self.known[-1]
+        # A development version says little about what it holds (untagged checkouts call
+        # themselves 0.1.dev1), and is most often ahead of the last release.
+        if version.is_devrelease:
+            return Coverage.NEWER, newest
+        # Release candidates and local builds (0.29.0rc1, 0.29.0+cu128) hold what the release does.
+        release = Version(version.base_version if version.is_prerelease else version.public)
+        if release < oldest:
+            return Coverage.OLDER, oldest
+        if release > newest:
+            return Coverage.NEWER, newest
+        return (Coverage.EXACT if release in self.known else Coverage.BETWEEN), release
+
+
+@dataclass(frozen=True, slots=True)
+class Contract:
+    """What one engine release promises.
+
+    `effective` is the release whose facts apply and `coverage` says how it relates to `version`.
+    `moved` are the names that this release lacks.
+    """
+
+    pack: Pack
+    version: Version
+    effective: Version
+    classes: tuple[EngineClass, ...]
+    moved: tuple[Moved, ...]
+    capabilities: tuple[Capability, ...]
+    gates: tuple[Gate, ...]
+    accessors: tuple[Accessor, ...]
+    vocabulary: Vocabulary
+    coverage: Coverage = Coverage.EXACT
+    derived: tuple[Derived, ...] = ()
+    implementations: tuple[EngineClass, ...] = ()
+
+    def capability(self, role: str, name: str) -> Capability | None:
+        """The capability of that role and name, or None where this release has none."""
+        return next((c for c in self.capabilities if (c.role, c.name) == (role, name)), None)
+
+    def missing(self, name: str) -> tuple[Moved, str | None] | None:
+        """The entry that says this release lacks the dotted `name`, and its successor.
+
+        A module's entry covers every name below it, and the longest entry wins.
+        """
+        found: Moved | None = None
+        for moved in self.moved:
+            covers = moved.name == name or (
+                moved.kind == "module" and name.startswith(f"{moved.name}.")
+            )
+            if covers and (found is None or len(moved.name) > len(found.name)):
+                found = moved
+        if found is None:
+            return None
+        if found.successor is None:
+            return found, None
+        successor = found.successor + name[len(found.name) :]
+        # What a module's successor is expected to hold may have moved on from there.
+        others = replace(self, moved=tuple(m for m in self.moved if m is not found))
+        further = others.missing(successor)
+        return found, further[1] if further else successor
+
+
+def _holding(facts: tuple[D, ...], version: Version) -> Iterator[D]:
+    return (fact for fact in facts if version in fact.releases)
