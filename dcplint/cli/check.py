@@ -165,4 +165,4 @@ def _asides(report: Report, config: Config, quiet: bool, verbose: bool) -> Itera
         yield from (f"note: {notice}" for notice in report.notices)
     if verbose:
         yield f"configuration: {config.path or 'none'}"
-        yield f"time: {report.seconds:.2f} s for {report.files:,} files"
+        yield f"time: {report.seconds:.2f} s"

@@ -32,8 +32,8 @@ class Comment:
     """A comment, and the lines of the statement it belongs to.
 
     That is the statement it stands in or behind, else the next one. A statement's lines begin
-    with its first decorator; those of a compound statement end with its header. `first` is 0 for
-    a comment that nothing follows.
+    with its first decorator; those of a compound statement end with its header. A comment that
+    nothing follows has its own line.
     """
 
     text: str
@@ -71,4 +71,5 @@ def comments(source: str) -> Iterator[Comment]:
         if "\n" in text:
             line += text.count("\n")
             line_start = match.start() + text.rindex("\n") + 1
-    yield from (Comment(*comment, first, line if first else 0) for comment in waiting)
+    for text, own, column in waiting:
+        yield Comment(text, own, column, first or own, line if first else own)

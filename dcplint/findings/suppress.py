@@ -101,7 +101,7 @@ def _read(
         elif body["file"]:
             yield Suppression(code, where, 0, 0)
         else:
-            yield Suppression(code, where, comment.first, comment.last or comment.line)
+            yield Suppression(code, where, comment.first, comment.last)
 
 
 def apply(

@@ -14,6 +14,7 @@ from dcplint.report.view import SEVERITY_COLORS, View
 
 # Steps that carry the argument are shown with their source, the others in a line.
 _FRAMED = frozenset({Role.ORIGIN, Role.GUARD, Role.PRODUCER, Role.CONSUMER, Role.GATE})
+_LEAST_ROOM = 24  # below that a frame shows nothing
 _EDGE_COLOR, _STEP_COLOR, _HELP_COLOR = "blue", "cyan", "green"
 
 
@@ -85,7 +86,7 @@ class _Block:
         arrow = self.view.paint(f"{' ' * self.digits}-->", _EDGE_COLOR, bold=True)
         path = printable(self.report.path(place))
         yield f"{arrow} {path}:{place.line}:{place.column}{self.tree(place)}{scope}"
-        room = max(self.view.width - self.digits - len(" | "), len("... ..."))
+        room = max(self.view.width - self.digits - len(" | "), _LEAST_ROOM)
         rows = list(frame(self.report.lines(place), place, mark=mark, room=room))
         if rows:
             yield self.edge("|")

@@ -16,7 +16,7 @@ from dcplint.findings.model import (
 )
 from dcplint.report.model import Engine, Report
 
-PLUGIN = """\
+SOURCE = """\
 from vllm.v1.attention.backend import AttentionImpl
 
 
@@ -36,7 +36,8 @@ class PagedDecodeImpl(PagedBase):
                 attn_metadata.num_reqs,
             )
         return paged_decode(q, kv_cache, attn_metadata.seq_lens, attn_metadata.block_table, "名前", scale=self.sm_scale, window=self.window)
-""".split("\n")  # noqa: E501
+"""  # noqa: E501
+PLUGIN = SOURCE.split("\n")
 
 ENGINE = ["", "class AttentionImpl:", "\tsupports_dcp: bool = True"]
 

@@ -1,0 +1,50 @@
+"""What the snapshots of the formats for people do not show."""
+
+from dataclasses import replace
+
+import pytest
+
+from dcplint.findings.model import Location
+from dcplint.report.formats import FORMATS
+from dcplint.report.model import Engine
+from dcplint.report.summary import summary
+from dcplint.report.view import View
+from tests.report.sample import EMPTY, IMPLICIT, KERNEL, REPORT
+
+
+def test_engine_evidence_of_several_engines_is_not_attributed_to_one() -> None:
+    engines = (Engine("vllm", "0.29.0", "x"), Engine("vllm", "0.30.0", "y"))
+    text = "\n".join(FORMATS["text"](replace(REPORT, engines=engines), View()))
+    assert "backend.py:642:2 (engine)" in text
+
+
+@pytest.mark.parametrize("style", ["text", "concise"])
+def test_paths_are_shown_from_the_working_directory(style: str) -> None:
+    report = replace(REPORT, findings=(IMPLICIT,), prefix="../")
+    text = "\n".join(FORMATS[style](report, View()))
+    assert "../src/plugin/impl.py:8:7" in text
+    assert "../vllm" not in text
+
+
+def test_first_line_of_an_empty_file() -> None:
+    report = replace(REPORT, findings=(replace(KERNEL, location=Location("empty.py", 1)),))
+    lines = list(FORMATS["text"](report, View(summary=False)))
+    assert lines[1:] == [" --> empty.py:1:1 in PagedDecodeImpl.forward", ""]
+
+
+def test_summary_counts_in_words() -> None:
+    assert summary(EMPTY) == "No findings in 1 file."
+    two = replace(EMPTY, findings=(IMPLICIT, IMPLICIT), engines=(Engine("e", "1", "here"),) * 2)
+    assert summary(two) == (
+        "Found 2 warnings in 1 file, checked against e 1 (here) and e 1 (here)."
+    )
+
+
+def test_ten_thousand_findings() -> None:
+    report = replace(REPORT, findings=(IMPLICIT,) * 10_000)
+    assert sum(line.startswith("warning[") for line in FORMATS["text"](report, View())) == 10_000
+
+
+def test_a_screen_too_narrow_for_a_frame_still_shows_the_span() -> None:
+    report = replace(REPORT, findings=(KERNEL,))
+    assert "attn_meta" in "\n".join(FORMATS["text"](report, View(width=10)))
