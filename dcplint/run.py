@@ -26,6 +26,7 @@ from dcplint.report.model import Engine as ReportedEngine
 from dcplint.report.model import Report
 from dcplint.run_options import RunOptions
 from dcplint.source.roots import Root, find_roots, nested_root
+from dcplint.source.scan import Scanner
 from dcplint.source.text import SourceText, UnreadableSource, decode
 
 
@@ -156,11 +157,13 @@ def _index(root: Root, packs: Mapping[str, Pack], options: RunOptions) -> Checke
     if options.stdin is not None:
         relative = options.stdin.path.resolve().relative_to(root.directory).as_posix()
         unsaved[relative] = options.stdin.source
-    words = {MARKER}
+    words, accessors = {MARKER}, set()
     for pack in packs.values():
         words.update(import_words(pack))
         words.update(capability.name.encode() for capability in pack.capabilities)
-    return Checked(build_index(root, sorted(words), options.exclude, unsaved), unsaved)
+        accessors.update(accessor.name.encode() for accessor in pack.accessors)
+    scanner = Scanner.of(sorted(words), sorted(accessors))
+    return Checked(build_index(root, scanner, options.exclude, unsaved), unsaved)
 
 
 def _wanted(directory: Path, tree: Checked) -> bool:

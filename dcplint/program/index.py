@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -10,7 +9,7 @@ from dcplint.contracts.model import Contract, Pack
 from dcplint.program.modules import Broken, module_names
 from dcplint.source.discovery import discover
 from dcplint.source.roots import Root
-from dcplint.source.scan import Scan, closure, scan
+from dcplint.source.scan import Scan, Scanner, closure
 from dcplint.source.text import UnreadableSource, decode, read_bytes
 
 
@@ -44,7 +43,10 @@ class Index:
     def candidates(self, contract: Contract, engine_in_tree: bool) -> tuple[str, ...]:
         """Files to parse: those that may define a class with a role, or set or read a capability."""
         pack = contract.pack
-        dotted = [name for c in contract.classes for name in (c.name, *c.aliases)]
+        asked = {capability.role for capability in contract.capabilities}
+        asked |= {accessor.role for accessor in contract.accessors}
+        classes = [c for c in contract.classes if c.role in asked]
+        dotted = [name for c in classes for name in (c.name, *c.aliases)]
         roots = {name.rpartition(".")[2].encode() for name in dotted}
         roots |= {accessor.name.encode() for accessor in contract.accessors}
         if not engine_in_tree:
@@ -63,11 +65,11 @@ class Index:
 
 def build_index(
     root: Root,
-    words: Iterable[bytes],
+    scanner: Scanner,
     exclude: tuple[str, ...] = (),
     unsaved: dict[str, bytes] | None = None,
 ) -> Index:
-    """Scan every file of `root` for class headers, aliases and `words`."""
+    """Scan every file of `root` for class headers, aliases and the scanner's words."""
     found = discover(root.directory, exclude, root.only)
     explicit = {p.relative_to(root.directory).as_posix() for p in root.focus if p.is_file()}
     files = sorted({*found.files, *explicit, *(unsaved or {})})
@@ -75,7 +77,6 @@ def build_index(
     for directory, reason in found.unreadable:
         error = UnreadableSource(f"cannot be read: {reason}")
         index.broken.append(Broken(directory, error))
-    wanted = tuple(words)
     for relative in files:
         try:
             data = (unsaved or {}).get(relative)
@@ -85,7 +86,7 @@ def build_index(
         except UnreadableSource as error:
             index.broken.append(Broken(relative, error))
         else:
-            index.scans[relative] = scan(data, wanted)
+            index.scans[relative] = scanner.scan(data)
     return index
 
 

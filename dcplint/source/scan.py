@@ -17,6 +17,10 @@ _AS = re.compile(rb" as[ \t]+(" + _NAME + rb")")
 _ASSIGNED = re.compile(rb"\n(" + _NAME + rb")(?:[ \t]*:[^=\n]*)?[ \t]*=([^=\n][^\n]*)")
 _NAMES = re.compile(_NAME)
 _TRAILING_NAME = re.compile(rb"(" + _NAME + rb")[ \t]*$")
+_NO_IMPORT = re.compile(rb"[ \t]*(?:with|except|async|case)\b|[^#]*#")
+_CLASS_CALLS = (b"getattr", b"cast", b"type")
+_LITERAL_STARTS = b"\"'0123456789[{#-"
+_RIGHT_LIMIT = 400  # bytes; a longer right side is not a class
 _HEADER_LIMIT = 4000  # bytes; a base list longer than this is not a class header
 
 
@@ -25,7 +29,7 @@ class Scan:
     """What one file's bytes suggest.
 
     headers: (class name, names in its base list). aliases: (new name, names it may stand for).
-    words: which of the words asked for occur.
+    words: which of the scanner's words occur.
     """
 
     headers: tuple[tuple[bytes, frozenset[bytes]], ...]
@@ -33,72 +37,28 @@ class Scan:
     words: frozenset[bytes]
 
 
-def scan(data: bytes, words: Iterable[bytes]) -> Scan:
-    """Scan one file's bytes; `words` are searched for as plain substrings."""
-    headers = tuple(_headers(data))
-    aliases = [(m.group(1), _renamed(data, m.start())) for m in _AS.finditer(data)]
-    aliases += [(m[0], _names(m[1])) for m in _ASSIGNED.findall(data) if _may_be_class(m[1])]
-    aliases += _local_aliases(data, headers)
-    return Scan(headers, tuple(aliases), frozenset(word for word in words if word in data))
+@dataclass(frozen=True, slots=True)
+class Scanner:
+    """Scans files. words: searched for as plain substrings. accessors: methods that hand out classes."""
 
+    words: tuple[bytes, ...]
+    hands_out: re.Pattern[bytes]
 
-def _headers(data: bytes) -> Iterable[tuple[bytes, frozenset[bytes]]]:
-    for match in _CLASS.finditer(data):
-        position = match.end()
-        if data[position : position + 1] == b"[":
-            position = _closing(data, position)
-        if data[position : position + 1] == b"(":
-            yield match.group(1), _names(data[position : _closing(data, position)])
+    @classmethod
+    def of(cls, words: Iterable[bytes], accessors: Iterable[bytes]) -> Scanner:
+        """A scanner for these words and accessors."""
+        calls = b"|".join(sorted(re.escape(name) for name in (*_CLASS_CALLS, *accessors)))
+        return cls(tuple(words), re.compile(rb"\b(?:" + calls + rb")\("))
 
+    def scan(self, data: bytes) -> Scan:
+        """What one file's bytes suggest."""
+        headers = tuple(_headers(data))
+        aliases = [(m.group(1), _renamed(data, m.start())) for m in _AS.finditer(data)]
+        assigned = (*_ASSIGNED.findall(data), *_local_assignments(data, headers))
+        aliases += [(name, _names(right)) for name, right in assigned if self._may_be_class(right)]
+        return Scan(headers, tuple(aliases), frozenset(w for w in self.words if w in data))
 
-def _closing(data: bytes, start: int) -> int:
-    """Offset after the bracket that closes the one at `start`."""
-    depth = 0
-    for position in range(start, min(start + _HEADER_LIMIT, len(data))):
-        byte = data[position]
-        if byte in b"([":
-            depth += 1
-        elif byte in b")]":
-            depth -= 1
-            if depth == 0:
-                return position + 1
-    return start
-
-
-def _local_aliases(
-    data: bytes, headers: tuple[tuple[bytes, frozenset[bytes]], ...]
-) -> list[tuple[bytes, frozenset[bytes]]]:
-    """Indented assignments to a name that a class of this file derives from."""
-    defined = {name for name, _ in headers}
-    wanted = {base for _, bases in headers for base in bases} - defined
-    found = []
-    for name in wanted:
-        for position in _occurrences(data, name + b" = "):
-            end = data.find(b"\n", position)
-            right = data[position + len(name) + 3 : end if end >= 0 else len(data)]
-            found.append((name, _names(right)))
-    return found
-
-
-def _occurrences(data: bytes, needle: bytes) -> Iterable[int]:
-    position = data.find(needle)
-    while position >= 0:
-        yield position
-        position = data.find(needle, position + 1)
-
-
-def _renamed(data: bytes, end: int) -> frozenset[bytes]:
-    match = _TRAILING_NAME.search(data, max(0, end - 100), end)
-    return frozenset(match.groups()) if match else frozenset()
-
-
-def _may_be_class(right: bytes) -> bool:
-    """Whether the right side of an assignment could be a class: no literal, no long formula."""
-    first = right.lstrip()[:1]
-    return first not in b"\"'0123456789[{#-" and len(right) < 400
-
-
-def _names(data: bytes) -> frozenset[bytes]:
+    def _names(data: bytes) -> frozenset[bytes]:
     return frozenset(_NAMES.findall(data))
 
 
