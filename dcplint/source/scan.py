@@ -39,7 +39,7 @@ class Scan:
 
 @dataclass(frozen=True, slots=True)
 class Scanner:
-    """Scans files. words: searched for as plain substrings. accessors: methods that hand out classes."""
+    """Scans files. words: searched for as plain substrings. hands_out: calls that yield classes."""
 
     words: tuple[bytes, ...]
     hands_out: re.Pattern[bytes]
@@ -58,7 +58,68 @@ class Scanner:
         aliases += [(name, _names(right)) for name, right in assigned if self._may_be_class(right)]
         return Scan(headers, tuple(aliases), frozenset(w for w in self.words if w in data))
 
-    def _names(data: bytes) -> frozenset[bytes]:
+    def _may_be_class(self, right: bytes) -> bool:
+        """Whether the right side of an assignment could name a class.
+
+        It may be a dotted or subscripted name, a choice between such, or a call that hands out a
+        class; never a literal or a long formula.
+        """
+        if right.lstrip()[:1] in _LITERAL_STARTS or len(right) > _RIGHT_LIMIT:
+            return False
+        return b"(" not in right or self.hands_out.search(right) is not None
+
+
+def _headers(data: bytes) -> Iterable[tuple[bytes, frozenset[bytes]]]:
+    for match in _CLASS.finditer(data):
+        position = match.end()
+        if data[position : position + 1] == b"[":
+            position = _closing(data, position)
+        if data[position : position + 1] == b"(":
+            yield match.group(1), _names(data[position : _closing(data, position)])
+
+
+def _closing(data: bytes, start: int) -> int:
+    """Offset after the bracket that closes the one at `start`."""
+    depth = 0
+    for position in range(start, min(start + _HEADER_LIMIT, len(data))):
+        byte = data[position]
+        if byte in b"([":
+            depth += 1
+        elif byte in b")]":
+            depth -= 1
+            if depth == 0:
+                return position + 1
+    return start
+
+
+def _local_assignments(
+    data: bytes, headers: tuple[tuple[bytes, frozenset[bytes]], ...]
+) -> Iterable[tuple[bytes, bytes]]:
+    """Assignments at any depth to a name that a class of this file derives from."""
+    defined = {name for name, _ in headers}
+    for name in {base for _, bases in headers for base in bases} - defined:
+        for position in _occurrences(data, name + b" = "):
+            end = data.find(b"\n", position)
+            yield name, data[position + len(name) + 3 : end if end >= 0 else len(data)]
+
+
+def _occurrences(data: bytes, needle: bytes) -> Iterable[int]:
+    position = data.find(needle)
+    while position >= 0:
+        yield position
+        position = data.find(needle, position + 1)
+
+
+def _renamed(data: bytes, end: int) -> frozenset[bytes]:
+    """The name before ` as ` at `end`, where the line can be part of an import."""
+    line = data[data.rfind(b"\n", 0, end) + 1 : end]
+    match = _TRAILING_NAME.search(line)
+    if match is None or _NO_IMPORT.match(line):
+        return frozenset()
+    return frozenset(match.groups())
+
+
+def _names(data: bytes) -> frozenset[bytes]:
     return frozenset(_NAMES.findall(data))
 
 
