@@ -25,6 +25,7 @@ from dcplint.contracts.model import (
     Pack,
     Releases,
     Site,
+    Source,
     Term,
     Vocabulary,
 )
@@ -40,11 +41,14 @@ class Heritage:
     empty where the two count alike.
     rewrite: what a name starts with (`vllm.`), or one of its components (`VllmConfig`), and what
     replaces it.
+    lacks: role and name of the parent's capabilities that the heir doesn't have, and where that was
+    read.
     """
 
     parent: Pack
     based_on: tuple[tuple[SpecifierSet, Version], ...]
     rewrite: Mapping[str, str]
+    lacks: Mapping[tuple[str, str], Source]
 
     def parent_release(self, version: Version) -> Version | None:
         """The parent's release that the heir's `version` was made from, if the pack says."""
@@ -83,7 +87,7 @@ def inherit(own: Pack, heritage: Heritage) -> Pack:
             map(heir.engine_class, parent.implementations),
             lambda c: c.name,
         ),
-        moved=_merge(own.moved, map(heir.moved, parent.moved), lambda m: m.name),
+        moved=_merge(own.moved, heir.all_moved(parent.moved), lambda m: m.name),
         capabilities=_merge(
             own.capabilities, map(heir.capability, parent.capabilities), lambda c: (c.role, c.name)
         ),
@@ -104,9 +108,8 @@ def inherit(own: Pack, heritage: Heritage) -> Pack:
 
 def _merge(own: tuple[D, ...], inherited: Iterator[D], key: Callable[[D], object]) -> tuple[D, ...]:
     stated = {key(fact) for fact in own}
-    # A fact that held in none of the releases the heir was made from is no fact of the heir; a
-    # name it never had is: a plugin may still import it.
-    kept = (f for f in inherited if f.releases.specs or isinstance(f, Moved))
+    # A fact that held in none of the releases the heir was made from is no fact of the heir.
+    kept = (f for f in inherited if f.releases.specs or isinstance(f, (Moved, Capability)))
     return own + tuple(fact for fact in kept if key(fact) not in stated)
 
 
@@ -136,16 +139,24 @@ class _Heir:
             releases=self.heritage.releases(fact.releases),
         )
 
-    def moved(self, fact: Moved) -> Moved:
-        return replace(
-            fact,
-            name=self.heritage.name(fact.name),
-            successor=fact.successor and self.heritage.name(fact.successor),
-            releases=self.heritage.releases(fact.releases),
-        )
+    def all_moved(self, facts: tuple[Moved, ...]) -> Iterator[Moved]:
+        name = self.heritage.name
+        for fact in facts:
+            releases = self.heritage.releases(fact.releases)
+            # A name that was gone before the fork is one a plugin may still import; one that came
+            # later is not.
+            parent, based_on = self.heritage.parent, self.heritage.based_on
+            if releases.specs or any(parent.has_lost(fact, base) for _, base in based_on):
+                successor = fact.successor and name(fact.successor)
+                yield replace(fact, name=name(fact.name), successor=successor, releases=releases)
 
     def capability(self, fact: Capability) -> Capability:
         name = self.heritage.name
+        lacking = self.heritage.lacks.get((fact.role, name(fact.name)))
+        if lacking is not None:
+            # It stays, with no release that has it, so that the claim can be compared with one.
+            fact = replace(fact, releases=Releases(()), source=lacking)
+            fact = replace(fact, defaults=(), overrides=(), readers=())
         return replace(
             fact,
             name=name(fact.name),
@@ -153,7 +164,7 @@ class _Heir:
             methods=self._names(fact.methods),
             implies=self._names(fact.implies),
             delegates=fact.delegates and name(fact.delegates),
-            releases=self.heritage.releases(fact.releases),
+            releases=fact.releases if lacking else self.heritage.releases(fact.releases),
             defaults=tuple(replace(d, releases=r) for d, r in self._dated(fact.defaults)),
             overrides=tuple(
                 replace(o, owner=name(o.owner), releases=r) for o, r in self._dated(fact.overrides)

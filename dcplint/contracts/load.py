@@ -217,8 +217,8 @@ class _Loader:
 
     def pack(self, root: Node) -> Pack:
         keys = (
-            "engine extends based-on rewrite package distribution known classes implementations "
-            "moved capabilities derived gates accessors vocabulary"
+            "engine extends based-on rewrite lacks package distribution known classes "
+            "implementations moved capabilities derived gates accessors vocabulary"
         )
         top = self.fields(root, "", keys)
         engine = top.text("engine", "an engine name")
@@ -252,6 +252,10 @@ class _Loader:
                     "based-on", f"must say which release of {name} {uncovered[0]} is made from"
                 )
             own = inherit(own, heritage)
+            inherited = {(c.role, c.name) for c in own.capabilities}
+            for (role, name), source in heritage.lacks.items():
+                if (role, name) not in inherited:
+                    self._dangling(source, "capability", name, role)
         self._check(own)
         return own
 
@@ -268,7 +272,7 @@ class _Loader:
 
     def _heritage(self, top: _Fields, engine: str) -> Heritage | None:
         if top.optional("extends") is None:
-            for key in ("based-on", "rewrite"):
+            for key in ("based-on", "rewrite", "lacks"):
                 if top.optional(key) is not None:
                     top.fail(key, "says how to read another pack; add 'extends'")
             return None
@@ -276,7 +280,12 @@ class _Loader:
         parent = self.find_parent(name) if self.find_parent else None
         if parent is None:
             top.fail("extends", f"names '{name}', and there is no pack of that engine to extend")
-        return Heritage(parent, self._based_on(top, parent), self._rewrite(top))
+        return Heritage(
+            parent,
+            self._based_on(top, parent),
+            self._rewrite(top),
+            dict(top.items("lacks", self._lack)),
+        )
 
     def _based_on(self, top: _Fields, parent: Pack) -> tuple[tuple[SpecifierSet, Version], ...]:
         pairs = []
@@ -310,6 +319,11 @@ class _Loader:
                 example = _PATTERNS[left][1]
                 self.fail(line, f"{key} must map {left} such as {example}, got '{name}'")
             yield name, self.text(value, f"{key}[{name}]", right)
+
+    def _lack(self, node: Node, where: str) -> tuple[tuple[str, str], Source]:
+        fields = self.fields(node, where, "role capability source")
+        key = (fields.choice("role", ROLES), fields.text("capability", "a name"))
+        return key, fields.source()
 
     def _class(self, node: Node, where: str) -> EngineClass:
         keys = "name role bases abstract defines aliases releases source"
@@ -507,7 +521,7 @@ class _Loader:
         seen: dict[tuple[object, Version], Source] = {}
         for group, fact, source in _statements(pack):
             held = [version for version in pack.known if version in fact.releases]
-            if not held and not isinstance(fact, Moved):
+            if not held and fact.releases.specs and not isinstance(fact, Moved):
                 self._at(
                     source,
                     f"'releases: {fact.releases}' holds in none of the pack's releases "

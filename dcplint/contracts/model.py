@@ -36,7 +36,7 @@ class Source:
 class Releases:
     """The releases in which a fact holds: those that any of the PEP 440 specifier sets contains.
 
-    No set at all means in none, which only a name that was always gone may say.
+    No set at all means in none: so a fork's pack has it for a name that was gone before the fork.
     """
 
     specs: tuple[SpecifierSet, ...] = (SpecifierSet(),)
@@ -55,6 +55,8 @@ class Dated(Protocol):
     def releases(self) -> Releases:
         """Those releases."""
 
+
+_FIRST = Version("0")  # stands for every release before the oldest known one
 
 D = TypeVar("D", bound=Dated)
 T = TypeVar("T")
@@ -82,10 +84,10 @@ class EngineClass:
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """A public name that some releases do not have. `releases` are those that have it.
+    """A public name that later releases no longer have. `releases` are those that have it.
 
     kind: `name` for one class or function, `module` for a module and everything below it.
-    successor: where a release without it has the same thing, if anywhere.
+    successor: where releases without it have the same thing, if anywhere.
     """
 
     name: str
@@ -322,7 +324,7 @@ class Pack:
             version=version,
             effective=effective,
             classes=tuple(_holding(self.classes, effective)),
-            moved=tuple(m for m in self.moved if had not in m.releases),
+            moved=tuple(m for m in self.moved if self.has_lost(m, had)),
             capabilities=capabilities,
             gates=tuple(_holding(self.gates, effective)),
             accessors=tuple(_holding(self.accessors, effective)),
@@ -331,6 +333,13 @@ class Pack:
             derived=tuple(_holding(self.derived, effective)),
             implementations=tuple(_holding(self.implementations, effective)),
         )
+
+    def has_lost(self, moved: Moved, version: Version) -> bool:
+        """Whether `version` lacks a name that a release before it had."""
+        if version in moved.releases:
+            return False
+        before = (_FIRST, *(known for known in self.known if known < version))
+        return not moved.releases.specs or any(known in moved.releases for known in before)
 
     def _nearest(self, version: Version) -> tuple[Coverage, Version]:
         oldest, newest = self.known[0], self.known[-1]
@@ -352,7 +361,7 @@ class Contract:
     """What one engine release promises.
 
     `effective` is the release whose facts apply and `coverage` says how it relates to `version`.
-    `moved` are the names that this release lacks.
+    `moved` are the names that this release lacks and an earlier one had.
     """
 
     pack: Pack
