@@ -59,17 +59,21 @@ RULE = Rule(
 def check(context: Context) -> Iterator[Finding]:
     """Yield a finding for each concrete class that overrides what its inherited promise covers."""
     program = context.program
+    told: set[ClassSymbol] = set()
     for capability in context.contract.capabilities:
         if not capability.opt_in or not capability.methods:
             continue
         for symbol in program.classes(capability.role):
-            if program.is_engine_base(symbol) or program.abstract_methods(symbol) != frozenset():
+            if symbol in told or program.is_engine_base(symbol):
                 continue
             said = program.promise(symbol, capability)
             if said.kind is not Kind.INHERITED or not said.holds() or said.place is None:
                 continue
             override = _override(symbol, said.place.owner, capability)
-            if override is not None and refusal(program, symbol) is None:
+            if override is None or program.abstract_methods(symbol) != frozenset():
+                continue
+            if refusal(program, symbol) is None:
+                told.add(symbol)
                 yield _finding(context, capability, override, said)
 
 

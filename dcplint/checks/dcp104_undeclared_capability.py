@@ -63,15 +63,20 @@ def check(context: Context) -> Iterator[Finding]:
     """Yield a finding for each concrete class whose DCP path no gate will ever let run."""
     program, contract = context.program, context.contract
     gated = {gate.capability for gate in contract.gates}
+    told: set[ClassSymbol] = set()
     for capability in contract.capabilities:
-        if not capability.opt_in or capability.name not in gated:
+        if not (capability.opt_in and capability.methods and capability.name in gated):
             continue
         for symbol in program.classes(capability.role):
-            if program.is_engine_base(symbol) or program.abstract_methods(symbol) != frozenset():
+            if symbol in told or program.is_engine_base(symbol):
+                continue
+            if program.abstract_methods(symbol) != frozenset():
                 continue
             said = program.promise(symbol, capability)
             if said.kind is Kind.DEFAULT and said.holds() is False:
-                yield from _finding(context, symbol, capability)
+                found = list(_finding(context, symbol, capability))
+                told.update(symbol for _ in found)
+                yield from found
 
 
 def _finding(context: Context, symbol: ClassSymbol, capability: Capability) -> Iterator[Finding]:

@@ -115,9 +115,13 @@ def _finding(
             )
         )
     yield RULE.finding(
-        f"nothing in {engine} reads `{capability.name}` of a {capability.role}: "
+        f"nothing in {engine} reads `{capability.name}` of {_a(capability.role)}: "
         f"what `{symbol}` states has no effect",
         program.location(said.place.module, said.place.fact.position),
         symbol=f"{symbol.facts.qualname}.{capability.name}",
         evidence=tuple(steps),
     )
+
+
+def _a(noun: str) -> str:
+    return f"an {noun}" if noun[0] in "aeiou" else f"a {noun}"

@@ -22,11 +22,22 @@ def _reads(node: ast.AST, words: frozenset[str], scope: str, called: bool) -> It
         name = node.args[1] if len(node.args) > 1 else None
         if isinstance(name, ast.Constant) and name.value in words:
             yield _fact(str(name.value), node.args[0], node, scope, called)
+    if _is_copy(node):
+        return
     inner = scope
     if isinstance(node, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
         inner = f"{scope}.{node.name}" if scope else node.name
     for child in ast.iter_child_nodes(node):
         yield from _reads(child, words, inner, isinstance(node, ast.Call) and child is node.func)
+
+
+def _is_copy(node: ast.AST) -> bool:
+    """`self.name = other.name` hands the attribute on and asks nothing."""
+    return (
+        isinstance(node, ast.Assign)
+        and isinstance(node.value, ast.Attribute)
+        and any(isinstance(t, ast.Attribute) and t.attr == node.value.attr for t in node.targets)
+    )
 
 
 def _fact(name: str, receiver: ast.expr, node: ast.expr, scope: str, called: bool) -> ReadFact:

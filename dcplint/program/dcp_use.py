@@ -33,7 +33,7 @@ def refusal(program: Program, symbol: ClassSymbol) -> Use | None:
         guards = Guards(program.contract.vocabulary)
         for step in running(node, program.contract.vocabulary):
             guards.learn(step.node)
-            refuses = isinstance(step.node, ast.Raise) and step.guarded
+            refuses = isinstance(step.node, ast.Raise) and step.opened
             if isinstance(step.node, ast.Assert):
                 refuses = guards.truth(step.node.test) is False
             if refuses and step.certain:
@@ -96,7 +96,7 @@ def _work(
                 if isinstance(callee, ast.Attribute) and callee.attr in vocabulary.collectives:
                     if guards.is_group(callee.value):
                         return node, f"exchanges tensors over the DCP group ({shorten(node)})"
-                if step.guarded and function.name != "__init__" and not _is_plumbing(step.node):
+                if step.exclusive and function.name != "__init__" and not _is_plumbing(step.node):
                     return node, f"computes {shorten(node)} only where DCP is on"
             if isinstance(node, ast.BinOp) and any(map(guards.is_rank, (node.left, node.right))):
                 return node, f"computes with the DCP rank ({shorten(node)})"

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from dcplint.contracts.model import Vocabulary
 from dcplint.facts.expressions import dotted_name
 
-_ON = range(2, 65)  # the world sizes that stand for "DCP is on" when a comparison is evaluated
+_ON = tuple(range(2, 65))  # the world sizes that stand for "DCP is on" when a test is evaluated
+_OFF = (1,)
 
 
 @dataclass(slots=True)
@@ -30,36 +31,45 @@ class Guards:
 
     def truth(self, test: ast.expr) -> bool | None:
         """The value of `test` when DCP is on; None where it depends on more than that."""
+        return self._truth(test, _ON)
+
+    def is_exclusive(self, test: ast.expr, when: bool) -> bool:
+        """Whether `test` has the value `when` with DCP on, and never without."""
+        return self._truth(test, _ON) is when and self._truth(test, _OFF) is (not when)
+
+    def _truth(self, test: ast.expr, sizes: tuple[int, ...]) -> bool | None:
         if isinstance(test, ast.Constant):
             return bool(test.value)
         if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-            inner = self.truth(test.operand)
+            inner = self._truth(test.operand, sizes)
             return None if inner is None else not inner
         if isinstance(test, ast.BoolOp):
-            return self._combined(test)
+            return self._combined(test, sizes)
         if isinstance(test, ast.Compare) and len(test.ops) == 1:
-            return self._compared(test.left, test.ops[0], test.comparators[0])
+            return self._compared(test.left, test.ops[0], test.comparators[0], sizes)
         if isinstance(test, ast.NamedExpr):
             if self.is_size(test.value):
                 self.aliases.add(test.target.id)
-            return self.truth(test.value)
+            return self._truth(test.value, sizes)
         return True if self.is_size(test) else None
 
-    def _combined(self, test: ast.BoolOp) -> bool | None:
-        values = [self.truth(value) for value in test.values]
+    def _combined(self, test: ast.BoolOp, sizes: tuple[int, ...]) -> bool | None:
+        values = [self._truth(value, sizes) for value in test.values]
         deciding = isinstance(test.op, ast.Or)
         if deciding in values:
             return deciding
         return None if None in values else not deciding
 
-    def _compared(self, left: ast.expr, operator: ast.cmpop, right: ast.expr) -> bool | None:
+    def _compared(
+        self, left: ast.expr, operator: ast.cmpop, right: ast.expr, sizes: tuple[int, ...]
+    ) -> bool | None:
         if self.is_size(right) and not self.is_size(left):
             left, right, operator = right, left, _mirrored(operator)
         if not self.is_size(left) or not isinstance(right, ast.Constant):
             return None
         if not isinstance(right.value, int):
             return None
-        outcomes = {_compare(size, operator, right.value) for size in _ON}
+        outcomes = {_compare(size, operator, right.value) for size in sizes}
         return outcomes.pop() if len(outcomes) == 1 else None
 
     def is_size(self, node: ast.expr) -> bool:
@@ -106,12 +116,13 @@ class Guards:
 class Running:
     """A statement that can run when DCP is on. certain: it then runs whenever the function does.
 
-    guarded: it stands in a branch that only DCP opens.
+    opened: it stands in a branch that DCP opens; exclusive: and that nothing else does.
     """
 
     node: ast.stmt
     certain: bool
-    guarded: bool
+    opened: bool = False
+    exclusive: bool = False
 
 
 def running(
@@ -119,8 +130,17 @@ def running(
 ) -> Iterator[Running]:
     """The statements of `function` that can run when DCP is on, in order."""
     walk = _Walk(Guards(vocabulary))
-    walk.block(function.body, True, False)
+    walk.block(function.body, _Under(certain=True))
     return iter(walk.found)
+
+
+@dataclass(frozen=True, slots=True)
+class _Under:
+    """What is known of the block a statement stands in; see `Running`."""
+
+    certain: bool
+    opened: bool = False
+    exclusive: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,19 +156,19 @@ class _Walk:
     guards: Guards
     found: list[Running] = field(default_factory=list)
 
-    def block(self, body: list[ast.stmt], certain: bool, guarded: bool) -> _Flow:
+    def block(self, body: list[ast.stmt], under: _Under) -> _Flow:
         leaves = False
         for node in body:
             self.guards.learn(node)
-            self.found.append(Running(node, certain, guarded))
-            flow = self._statement(node, certain, guarded)
+            self.found.append(Running(node, under.certain, under.opened, under.exclusive))
+            flow = self._statement(node, under)
             leaves = leaves or flow.leaves
             if not flow.falls:
                 return _Flow(False, leaves)
-            certain = certain and not flow.leaves
+            under = replace(under, certain=under.certain and not flow.leaves)
         return _Flow(True, leaves)
 
-    def _statement(self, node: ast.stmt, certain: bool, guarded: bool) -> _Flow:
+    def _statement(self, node: ast.stmt, under: _Under) -> _Flow:
         if isinstance(node, (ast.Return, ast.Raise)):
             return _Flow(False, True)
         if isinstance(node, (ast.Break, ast.Continue)):
@@ -156,19 +176,22 @@ class _Walk:
         if isinstance(node, ast.Assert):
             return _Flow(self.guards.truth(node.test) is not False, False)
         if isinstance(node, ast.If):
-            return self._branch(node, certain, guarded)
+            return self._branch(node, under)
         if isinstance(node, (ast.With, ast.AsyncWith)):
-            return self.block(node.body, certain, guarded)
-        flows = [self.block(inner, False, guarded) for inner in _uncertain_blocks(node)]
+            return self.block(node.body, under)
+        maybe = replace(under, certain=False)
+        flows = [self.block(inner, maybe) for inner in _uncertain_blocks(node)]
         return _Flow(True, any(flow.leaves for flow in flows))
 
-    def _branch(self, node: ast.If, certain: bool, guarded: bool) -> _Flow:
+    def _branch(self, node: ast.If, under: _Under) -> _Flow:
         truth = self.guards.truth(node.test)
-        if truth is not None:
-            return self.block(node.body if truth else node.orelse, certain, True)
-        taken = self.block(node.body, False, guarded)
-        other = self.block(node.orelse, False, guarded)
-        return _Flow(taken.falls or other.falls, taken.leaves or other.leaves)
+        if truth is None:
+            maybe = replace(under, certain=False)
+            taken, other = self.block(node.body, maybe), self.block(node.orelse, maybe)
+            return _Flow(taken.falls or other.falls, taken.leaves or other.leaves)
+        exclusive = under.exclusive or self.guards.is_exclusive(node.test, truth)
+        live = node.body if truth else node.orelse
+        return self.block(live, _Under(under.certain, True, exclusive))
 
 
 def _uncertain_blocks(node: ast.stmt) -> Iterator[list[ast.stmt]]:
