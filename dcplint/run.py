@@ -101,7 +101,9 @@ def open_trees(options: RunOptions) -> list[Checked]:
         for pack in packs.values():
             engine = find_engine(tree.index, pack, options.engine, options.engine_path)
             if engine is not None:
-                tree.programs.append((engine, build_program(tree.index, engine, tree.unsaved)))
+                program = build_program(tree.index, engine, tree.unsaved)
+                if engine.in_tree or program.uses_engine():
+                    tree.programs.append((engine, program))
     return trees
 
 

@@ -31,13 +31,15 @@ lists as moved are known to be gone.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import groupby
 
 from dcplint.checks.base import Context, Rule
 from dcplint.checks.capability_evidence import pack_location
-from dcplint.facts.model import Binding, Condition, Position, Source
+from dcplint.contracts.model import Contract
+from dcplint.facts.model import Condition, Position, Source
 from dcplint.findings.model import Evidence, Finding, Severity, Tree
-from dcplint.program.mro import Opaque
-from dcplint.program.symbols import ClassSymbol, Module, Vanished
+from dcplint.program.symbols import Module, Symbol, Vanished
 
 RULE = Rule(
     code="DCP108",
@@ -48,87 +50,115 @@ RULE = Rule(
     probe="none: the absence of the name is a fact of the release",
 )
 
+_ATTENTION = frozenset({"impl", "backend", "builder"})
+
 
 def check(context: Context) -> Iterator[Finding]:
-    """Yield a finding per vanished name and place, in modules that have to do with attention."""
-    program = context.program
+    """Yield a finding per module and vanished engine module or name, imports and bases together."""
     package = context.contract.pack.package
-    for module in program.checked:
+    for module in context.program.checked:
         if module.facts.name.partition(".")[0] == package:
             continue
-        related = any(program.roles(symbol) for symbol in module.classes)
-        told: set[str] = set()
-        for binding in module.facts.bindings:
-            gone = _vanished_import(context, module, binding, related)
-            if gone is not None and gone not in told:
-                told.add(gone)
-                yield _finding(context, module, gone, binding.position, "")
-        for symbol in module.classes:
-            for gone, place in _vanished_bases(context, symbol):
-                if gone not in told and not _is_conditional(symbol.facts.conditions):
-                    told.add(gone)
-                    yield _finding(context, module, gone, place, symbol.facts.qualname)
+        uses = [*_imports(context, module), *_bases(context, module)]
+        for gone, found in groupby(sorted(uses, key=_by_cause), key=lambda use: use.gone):
+            yield _finding(context, module, gone, list(found))
 
 
-def _vanished_import(
-    context: Context, module: Module, binding: Binding, related: bool
-) -> str | None:
-    """The engine name that an import asks for and the release does not have."""
-    package = context.contract.pack.package
-    target = binding.target
-    if binding.source is not Source.IMPORT or not target.startswith(f"{package}."):
-        return None
-    if _is_conditional(binding.conditions):
-        return None
-    if context.contract.missing(target) is not None:
-        found = context.program.linker.absolute(target)
-        in_source = isinstance(found, (ClassSymbol, Module)) and found_in_source(found)
-        return None if in_source else target
-    if related and isinstance(context.program.linker.absolute(target), Vanished):
-        return target
-    return None
+@dataclass(frozen=True, slots=True)
+class _Use:
+    """One use of an engine name that is gone. gone: the module or name that is missing."""
+
+    gone: str
+    name: str
+    position: Position
+    symbol: str = ""
 
 
-def found_in_source(found: ClassSymbol | Module) -> bool:
-    """Whether a symbol was read in the engine's own source, which overrides the pack."""
-    module = found.module if isinstance(found, ClassSymbol) else found
-    return module.tree is not Tree.PACK
+def _by_cause(use: _Use) -> tuple[str, Position]:
+    return (use.gone, use.position)
 
 
-def _vanished_bases(context: Context, symbol: ClassSymbol) -> Iterator[tuple[str, Position]]:
-    package = context.contract.pack.package
-    for base, place in zip(context.program.hierarchy.bases(symbol), symbol.facts.base_positions):
-        if isinstance(base, Opaque) and base.vanished.startswith(f"{package}."):
-            if _concerns_attention(context, symbol):
-                yield base.vanished, place
+def _imports(context: Context, module: Module) -> Iterator[_Use]:
+    """Imports of engine names that the release does not have."""
+    program, contract = context.program, context.contract
+    attention = any(program.roles(symbol) & _ATTENTION for symbol in module.classes)
+    for binding in module.facts.bindings:
+        target = binding.target
+        if binding.source is not Source.IMPORT or _is_survived(binding.conditions):
+            continue
+        if not target.startswith(f"{contract.pack.package}."):
+            continue
+        found = program.linker.absolute(target)
+        known = contract.missing(target)
+        if known is not None and not _is_in_source(found):
+            yield _Use(known[0].name, target, binding.position)
+        elif attention and isinstance(found, Vanished):
+            yield _Use(found.dotted, target, binding.position)
 
 
-def _concerns_attention(context: Context, symbol: ClassSymbol) -> bool:
-    """Whether the class speaks of the contract: states a capability, or has an accessor."""
+def _bases(context: Context, module: Module) -> Iterator[_Use]:
+    """Bases that the release does not have, of classes that speak of the contract."""
     words = {c.name for c in context.contract.capabilities}
     words |= {a.name for a in context.contract.accessors}
     words |= {m for c in context.contract.capabilities for m in c.methods}
-    return any(fact.name in words for fact in symbol.facts.attributes)
+    for symbol in module.classes:
+        if _is_survived(symbol.facts.conditions):
+            continue
+        if not any(fact.name in words for fact in symbol.facts.attributes):
+            continue
+        for base, place in zip(symbol.facts.bases, symbol.facts.base_positions):
+            found = context.program.linker.expression(module, base, symbol.facts.scopes)
+            if isinstance(found, Vanished) and found.dotted.startswith(
+                f"{context.contract.pack.package}."
+            ):
+                known = context.contract.missing(found.dotted)
+                gone = known[0].name if known else found.dotted
+                yield _Use(gone, found.dotted, place, symbol.facts.qualname)
 
 
-def _is_conditional(conditions: tuple[Condition, ...]) -> bool:
-    """Whether the code survives without the name: guarded, for the type checker, or under a test."""
+def _is_in_source(found: Symbol) -> bool:
+    """Whether the name was found in the engine's own source, which overrides the pack."""
+    module = found if isinstance(found, Module) else getattr(found, "module", None)
+    return isinstance(module, Module) and module.tree is not Tree.PACK
+
+
+def _is_survived(conditions: tuple[Condition, ...]) -> bool:
+    """Whether the code goes on without the name: guarded, under a test, or never run."""
     return any(not (c.kind == "type-checking" and c.negated) for c in conditions)
 
 
-def _finding(
-    context: Context, module: Module, gone: str, place: Position, symbol: str
-) -> Finding:
-    contract = context.contract
-    engine = f"{contract.pack.engine} {contract.version}"
+def _finding(context: Context, module: Module, gone: str, uses: list[_Use]) -> Finding:
+    program, contract = context.program, context.contract
     known = contract.missing(gone)
-    steps: tuple[Evidence, ...] = ()
-    message = f"`{gone}` does not exist in {engine}"
+    message = f"`{gone}` does not exist in {contract.pack.engine} {contract.version}"
+    steps = []
     if known is not None:
         moved, successor = known
-        had = f"; releases that have it: {moved.releases}"
         message += f"; use `{successor}`" if successor else "; it has no successor"
-        steps = (Evidence(f"{moved.name} is gone{had}", pack_location(context, moved.source.line)),)
+        steps.append(
+            Evidence(
+                f"releases that have {moved.name}: {moved.releases}",
+                pack_location(context, moved.source.line),
+            )
+        )
+    steps += [
+        Evidence(_replacement(contract, use), program.location(module, use.position))
+        for use in uses
+        if use.name != gone
+    ]
+    bases = [use for use in uses if use.symbol]
+    if bases:
+        message += f"; `{bases[0].symbol}` derives from it"
     return RULE.finding(
-        message, context.program.location(module, place), symbol=symbol, evidence=steps
+        message,
+        program.location(module, uses[0].position),
+        symbol=bases[0].symbol if bases else "",
+        evidence=tuple(steps),
     )
+
+
+def _replacement(contract: Contract, use: _Use) -> str:
+    known = contract.missing(use.name)
+    if known is None or known[1] is None:
+        return f"`{use.name}` has no known successor"
+    return f"`{use.name}` is now `{known[1]}`"

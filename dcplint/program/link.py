@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from dcplint.facts.model import Binding, Expression, Source
+from dcplint.findings.model import Tree
 from dcplint.program.modules import Modules
 from dcplint.program.symbols import (
     ClassSymbol,
@@ -50,9 +51,9 @@ class Linker:
     def _absent(self, dotted: str) -> Symbol:
         top = dotted.partition(".")[0]
         if self.modules.has_source(top):
-            return Vanished(dotted, dotted)
+            return Vanished(dotted)
         if self.modules.is_package(top):
-            return Unknown(f"`{dotted}` is not described by the pack, and its source is not at hand")
+            return _undescribed(dotted)
         return External(dotted)
 
     def _is_broken(self, name: str) -> bool:
@@ -138,7 +139,9 @@ class Linker:
             return External(f"builtins.{name}")
         if "__getattr__" in module.bindings:
             return Unknown(f"`{dotted}` comes from a module-level __getattr__")
-        return Vanished(dotted, dotted)
+        if module.tree is Tree.PACK:
+            return _undescribed(dotted)
+        return Vanished(dotted)
 
     def _from_stars(self, module: Module, name: str) -> Symbol | None:
         unknown: Symbol | None = None
@@ -210,6 +213,10 @@ class Linker:
         if _refers_to_itself(binding):
             return Unknown(f"`{binding.name}` is defined in terms of itself")
         return self.expression(module, binding.value, scopes)
+
+
+def _undescribed(dotted: str) -> Unknown:
+    return Unknown(f"`{dotted}` is not described by the pack, and its source is not at hand")
 
 
 def _refers_to_itself(binding: Binding) -> bool:

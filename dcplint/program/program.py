@@ -84,6 +84,16 @@ class Program:
                     found.setdefault(role, []).append(symbol)
         return {role: tuple(symbols) for role, symbols in found.items()}
 
+    def uses_engine(self) -> bool:
+        """Whether the checked tree has a class with a role, or asks for a name that has moved.
+
+        A tree that imports an engine for something else is none of the contract's business.
+        """
+        if self._by_role:
+            return True
+        targets = (b.target for module in self.checked for b in module.facts.bindings if b.target)
+        return any(self.contract.missing(target) is not None for target in targets)
+
     def roles(self, symbol: ClassSymbol) -> frozenset[str]:
         """The engine roles `symbol` plays, by descent from the contract's base classes."""
         entries = self.hierarchy.linearize(symbol).entries

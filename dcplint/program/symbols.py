@@ -80,10 +80,9 @@ class External:
 
 @dataclass(frozen=True, slots=True)
 class Vanished:
-    """A name that a package of the program does not have. `missing` is the part not found."""
+    """A name that a package of the program does not have; `dotted` ends with the missing part."""
 
     dotted: str
-    missing: str
 
 
 @dataclass(frozen=True, slots=True)
