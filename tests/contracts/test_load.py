@@ -1,3 +1,5 @@
+# ruff: noqa: E501  a case of a table is one line
+
 from pathlib import Path
 
 import pytest

@@ -1,0 +1,140 @@
+# ruff: noqa: E501  a case of a table is one line
+
+from pathlib import Path
+
+import pytest
+from packaging.version import Version
+
+from dcplint.contracts.check import Disagreement, disagreements
+from tests.contracts.ast_engine import AstEngine
+from tests.contracts.example import PACK, SOURCE, toy, write_source
+
+
+def compare(
+    tmp_path: Path,
+    release: str = "2.0.0",
+    pack: tuple[str, str] | None = None,
+    **source: tuple[str, str],
+) -> list[Disagreement]:
+    """What pack and source say differently after one replacement in either."""
+    text = PACK
+    if pack:
+        assert pack[0] in PACK
+        text = PACK.replace(*pack, 1)
+    changes = {f"toy/{module}.py": change for module, change in source.items()}
+    root = write_source(tmp_path / "release", changes)
+    return list(disagreements(toy(tmp_path, text).at(Version(release)), AstEngine(root)))
+
+
+def test_agreement(tmp_path: Path) -> None:
+    assert compare(tmp_path) == []
+
+
+def test_a_disagreement_names_both_places(tmp_path: Path) -> None:
+    (found,) = compare(tmp_path, backend=("returns_lse = False", "returns_lse = True"))
+    assert found.message == "toy.backend.Impl.returns_lse is True, where the pack says False"
+    assert (found.source.pack, found.place and found.place.path) == ("toy.yaml", "toy/backend.py")
+    assert PACK.splitlines()[found.source.line - 1] == (
+        "      - {value: false, source: toy/backend.py:6@2.0.0}"
+    )
+    assert (
+        found.place
+        and SOURCE["toy/backend.py"].splitlines()[found.place.line - 1] == "class Impl(ABC):"
+    )
+
+
+@pytest.mark.parametrize(
+    ("module", "old", "new", "message"),
+    [
+        ("backend", "class Mixin:\n    helper", "class Mixin:\n    supports_dcp", "base toy.backend.Mixin of toy.backend.MlaImpl has supports_dcp and no entry"),
+        ("backend", "    helper = True", "    @abstractmethod\n    def more(self): ...", "base toy.backend.Mixin of toy.backend.MlaImpl has more and no entry"),
+        ("backend", "MlaImpl(Impl, Mixin)", "MlaImpl(Mixin, Impl)", "toy.backend.MlaImpl has the bases toy.backend.Mixin, toy.backend.Impl, where the pack says toy.backend.Impl, toy.backend.Mixin"),
+        ("backend", "    @abstractmethod\n    def prefill", "    def prefill", "toy.backend.Impl declares abstract forward, where the pack says forward, prefill"),
+        ("backend", "    def forward(self):\n        return None", "    def run(self):\n        return None", "toy.backend.MlaImpl implements of its bases' abstract methods none, where the pack says forward"),
+        ("backend", "    extra = 1", "    returns_lse = True", "toy.backend.MlaImpl.returns_lse is True, where the pack lists no override"),
+        ("backend", "supports_dcp: bool = False", "supports_dcp: bool = True", "toy.backend.Impl.supports_dcp is True, where the pack says False"),
+        ("backend", "supports_dcp: bool = False", "supports_dcp: bool", "toy.backend.Impl.supports_dcp has no literal value, where the pack says False"),
+        ("backend", "cls.get_impl_cls().supports_dcp", "cls.impl.supports_dcp", "toy.backend.Backend.supports_dcp does not ask get_impl_cls()"),
+        ("backend", "cls.get_impl_cls().supports_dcp", "cls.get_impl_cls().other", "toy.backend.Backend.supports_dcp is no reader: it never reads supports_dcp"),
+        ("backend", "def get_impl_cls", "def get_impl", "toy.backend.Backend has no method get_impl_cls"),
+        ("backend", "self.needs_lse = ", "self.needs = ", "toy.backend.Impl.__new__ does not mention needs_lse"),
+        ("backend", "and self.returns_lse", "and True", "toy.backend.Impl.__new__ does not mention returns_lse"),
+        ("backend", "# a comment", "class OldImpl: ...", "toy.backend.OldImpl exists, where the pack has it in <1 only"),
+        ("fast", "    supports_dcp = True", "    supports_dcp = False", "toy.fast.FastImpl.supports_dcp is False, where the pack says True"),
+        ("fast", "class FastImpl", "class QuickImpl", "toy.fast.FastImpl does not exist"),
+        ("fast", "def merge", "def join", "toy.fast.merge does not exist"),
+        ("select", "use_dcp=False):\n    if use_dcp", "dcp=False):\n    if dcp", "toy.select.choose has no parameter use_dcp"),
+        ("select", "impl.needs_lse", "impl.returns_lse", "toy.select.choose does not read needs_lse"),
+        ("select", "    choose(None, None)", "    pass", "toy.select.main is no caller: it never calls choose"),
+        ("select", "def main", "def start", "toy.select.main does not exist"),
+        ("select", "def choose", "def pick", "toy.select.choose does not exist"),
+        ("select", "def group(): ...", "from toy.fast import merge as group", "toy.select.group is defined as toy.fast.merge"),
+        ("__init__", "from .backend import MlaImpl", "MlaImpl = None", "toy.MlaImpl is not toy.backend.MlaImpl"),
+    ],
+)  # fmt: skip
+def test_disagreements(tmp_path: Path, module: str, old: str, new: str, message: str) -> None:
+    found = compare(tmp_path, **{module: (old, new)})
+    assert message in [d.message for d in found]
+    assert all(d.source.pack == "toy.yaml" and d.source.line for d in found)
+
+
+def test_a_name_that_went_must_not_exist_and_one_that_did_not_must(tmp_path: Path) -> None:
+    (write_source(tmp_path / "release") / "toy/old.py").touch()
+    assert [d.message for d in compare(tmp_path)] == [
+        "toy.old exists, where the pack has it in <1.1 only"
+    ]
+    (tmp_path / "release/toy/old.py").unlink()
+    assert "toy.old does not exist" in [d.message for d in compare(tmp_path, "1.0.0")]
+
+
+def test_a_successor_must_exist(tmp_path: Path) -> None:
+    found = compare(tmp_path, pack=("successor: toy.backend\n", "successor: toy.front\n"))
+    assert [d.message for d in found] == [
+        "toy.front, the successor of toy.old, does not exist",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        # What the source has must not be dated away.
+        ('releases: ">=2"\n    source: toy/fast.py:4', 'releases: "<2"\n    source: toy/fast.py:4', "toy.fast.FastImpl exists, where the pack has it in <2 only"),
+        ('releases: ">=2", source: toy/fast.py:14', 'releases: "<2", source: toy/fast.py:14', "toy.fast.merge exists, where the pack has it in <2 only"),
+        ('releases: ">=1.1", source: toy/select', 'releases: "<2", source: toy/select', "toy.select.main calls choose, where the pack says in <2 only"),
+        ("{function: toy.backend.Backend.supports_dcp,", '{function: toy.backend.Backend.supports_dcp, releases: "<2",', "toy.backend.Backend.supports_dcp reads supports_dcp, where the pack says in <2 only"),
+        ("        outcome: an assertion fails\n", '        outcome: an assertion fails\n        releases: "<2"\n', "toy.select.choose reads needs_lse, where the pack has it in <2 only"),
+        ("    methods: [forward]", "    methods: [backward]", "no class of role impl has a method backward"),
+        # What the pack says of its sources must be so.
+        ("source: toy/fast.py:4@", "source: toy/fast.py:3@", "line 3 of toy/fast.py does not mention FastImpl"),
+        ("source: toy/fast.py:4@", "source: toy/fast.py:400@", "source toy/fast.py:400 is not in the release"),
+        ("source: toy/fast.py:4@", "source: toy/slow.py@", "source toy/slow.py: is not in the release"),
+    ],
+)  # fmt: skip
+def test_disagreements_of_the_packs_making(
+    tmp_path: Path, old: str, new: str, message: str
+) -> None:
+    assert message in [d.message for d in compare(tmp_path, pack=(old, new))]
+
+
+def test_a_capability_that_is_dated_away_must_not_exist(tmp_path: Path) -> None:
+    dated = PACK.replace(
+        "    encoding: attribute\n", '    encoding: attribute\n    releases: "<2"\n', 1
+    ).replace(
+        "{value: false, source: toy/backend.py:6@2.0.0}",
+        '{value: false, releases: "<2", source: toy/backend.py:6@2.0.0}',
+    )
+    root = write_source(tmp_path / "release")
+    found = disagreements(toy(tmp_path, dated).at(Version("2.0.0")), AstEngine(root))
+    assert "toy.backend.Impl.returns_lse exists, where the pack has it in <2 only" in [
+        d.message for d in found
+    ]
+
+
+def test_sources_read_in_another_release_are_not_compared(tmp_path: Path) -> None:
+    assert compare(tmp_path, pack=("toy/fast.py:4@2.0.0", "toy/fast.py:400@1.1.0")) == []
+
+
+def test_disagreements_come_in_the_order_of_the_pack(tmp_path: Path) -> None:
+    found = compare(tmp_path, "1.0.0")
+    lines = [d.source.line for d in found]
+    assert len(lines) > 3 and lines == sorted(lines)
