@@ -91,7 +91,9 @@ def open_trees(options: RunOptions) -> list[Checked]:
     position = 0
     while position < len(trees):
         nested = trees[position].index.nested
-        trees += (_index(nested_root(d), packs, options) for d in nested if _wanted(d, trees[position]))
+        trees += (
+            _index(nested_root(d), packs, options) for d in nested if _wanted(d, trees[position])
+        )
         position += 1
     trees = [tree for tree in trees if tree.index.scans or tree.index.broken]
     if not trees:
@@ -218,7 +220,10 @@ def _concerns(tree: Checked, finding: Finding) -> bool:
 def _broken(tree: Checked) -> Iterator[Finding]:
     from dcplint.checks.dcp001_unreadable_file import RULE
 
-    broken = [*tree.index.broken, *(b for _, program in tree.programs for b in program.modules.broken)]
+    broken = [
+        *tree.index.broken,
+        *(b for _, program in tree.programs for b in program.modules.broken),
+    ]
     for entry in broken:
         if tree.in_focus(entry.path):
             location = Location(entry.path, entry.error.line, entry.error.column)

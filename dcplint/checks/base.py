@@ -21,7 +21,14 @@ if TYPE_CHECKING:
     from dcplint.contracts.model import Contract
     from dcplint.program.program import Program
 
-DOC_SECTIONS = ("What it flags", "Why it breaks", "Bad", "Good", "How it is confirmed", "Known limits")
+DOC_SECTIONS = (
+    "What it flags",
+    "Why it breaks",
+    "Bad",
+    "Good",
+    "How it is confirmed",
+    "Known limits",
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,9 +31,13 @@ def origin(context: Context, name: str, resolution: Resolution) -> Iterator[Evid
 
 def walk(context: Context, symbol: ClassSymbol, name: str, resolution: Resolution) -> Evidence:
     """The classes the lookup passed through without an answer."""
-    silent = [c for c in resolution.walked if resolution.place is None or c is not resolution.place.owner]
+    silent = [
+        c for c in resolution.walked if resolution.place is None or c is not resolution.place.owner
+    ]
     route = " → ".join(str(c) for c in resolution.walked)
-    message = f"lookup of `{name}`: {route}; {_enumerate(silent)} say{'s' * (len(silent) == 1)} nothing"
+    message = (
+        f"lookup of `{name}`: {route}; {_enumerate(silent)} say{'s' * (len(silent) == 1)} nothing"
+    )
     return Evidence(message, context.program.location_of(symbol), Role.MRO)
 
 
@@ -51,7 +55,9 @@ def gates(context: Context, capability: Capability) -> Iterator[Evidence]:
     """The engine code that asks for the promise and refuses."""
     asked = [gate for gate in context.contract.gates if gate.capability == capability.name]
     for gate in asked:
-        yield Evidence(f"{gate.stage} gate: {gate.outcome}", gate_location(context, gate), Role.GATE)
+        yield Evidence(
+            f"{gate.stage} gate: {gate.outcome}", gate_location(context, gate), Role.GATE
+        )
     if not asked:
         release = context.contract.version
         owner = f"{capability.owner.rpartition('.')[2]}.{capability.name}"

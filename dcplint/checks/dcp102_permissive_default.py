@@ -67,9 +67,17 @@ def _finding(context: Context, symbol: ClassSymbol, capability: Capability) -> I
     place = program.location(said.place.module, said.place.fact.position)
     if place.tree is not Tree.PROJECT:
         return
-    heirs = [c for c in program.classes(capability.role) if _falls_through(context, c, symbol, capability)]
+    heirs = [
+        c
+        for c in program.classes(capability.role)
+        if _falls_through(context, c, symbol, capability)
+    ]
     steps = [
-        Evidence(f"{heir} says nothing and becomes {said.value}", program.location_of(heir), Role.CONSUMER)
+        Evidence(
+            f"{heir} says nothing and becomes {said.value}",
+            program.location_of(heir),
+            Role.CONSUMER,
+        )
         for heir in heirs
     ]
     steps += evidence.gates(context, capability)

@@ -86,7 +86,9 @@ def _finding(
         *evidence.gates(context, capability),
         *evidence.gates(context, denied),
     ]
-    message = f"`{symbol}` states `{capability.name} = {said.value}` while its `{denied.name}` is False"
+    message = (
+        f"`{symbol}` states `{capability.name} = {said.value}` while its `{denied.name}` is False"
+    )
     severity = None
     refused = refusal(program, symbol)
     if refused is not None:

@@ -96,7 +96,11 @@ def _constructors(context: Context, capability: Capability) -> Iterator[Finding]
         if on_instance is None or not (on_class.known and on_instance.known):
             continue
         own = on_instance.kind is Kind.EXPLICIT or on_class.kind is Kind.EXPLICIT
-        if own and on_class.kind is not Kind.DEFAULT and on_class.holds() is not on_instance.holds():
+        if (
+            own
+            and on_class.kind is not Kind.DEFAULT
+            and on_class.holds() is not on_instance.holds()
+        ):
             yield _finding(
                 context,
                 symbol,

@@ -12,9 +12,7 @@ from dcplint.cli import options, output
 
 @click.command("capabilities")
 @options.paths
-@click.option(
-    "--output-format", type=click.Choice(["text", "markdown", "json"]), default="text"
-)
+@click.option("--output-format", type=click.Choice(["text", "markdown", "json"]), default="text")
 @click.option("--output-file", type=click.Path(path_type=Path), metavar="FILE")
 @click.option(
     "--engine",

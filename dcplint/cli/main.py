@@ -15,6 +15,7 @@ from dcplint.errors import UserError
 _COMMANDS = {
     "check": "Lint files and folders.",
     "capabilities": "Show which attention classes promise what, and who says so.",
+    "packs": "List the contract packs, show one, or check one against a release.",
     "rule": "Explain a rule, or list all rules.",
 }
 

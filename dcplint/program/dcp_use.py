@@ -112,7 +112,12 @@ def _is_plumbing(node: ast.stmt) -> bool:
         return True
     call = node.value if isinstance(node, ast.Expr) else None
     callee = dotted_name(call.func) if isinstance(call, ast.Call) else None
-    return callee is not None and callee.partition(".")[0] in ("logger", "logging", "warnings", "print")
+    return callee is not None and callee.partition(".")[0] in (
+        "logger",
+        "logging",
+        "warnings",
+        "print",
+    )
 
 
 def _own_expressions(node: ast.stmt) -> Iterator[ast.AST]:

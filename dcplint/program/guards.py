@@ -80,7 +80,11 @@ class Guards:
             return node.attr in self.vocabulary.sizes or (
                 node.attr in ("world_size", "size") and self.is_group(node.value)
             )
-        if isinstance(node, ast.Call) and dotted_name(node.func) == "getattr" and len(node.args) > 1:
+        if (
+            isinstance(node, ast.Call)
+            and dotted_name(node.func) == "getattr"
+            and len(node.args) > 1
+        ):
             name = node.args[1]
             return isinstance(name, ast.Constant) and name.value in self.vocabulary.sizes
         return False

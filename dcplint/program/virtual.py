@@ -27,7 +27,7 @@ def virtual_modules(contract: Contract) -> dict[str, ModuleFacts]:
     """
     bindings: dict[str, list[Binding]] = {}
     classes: dict[str, list[ClassFacts]] = {}
-    for engine_class in contract.classes:
+    for engine_class in (*contract.classes, *contract.implementations):
         module, _, name = engine_class.name.rpartition(".")
         place = _position(engine_class.source.line)
         bindings.setdefault(module, []).append(Binding(name, Source.CLASS, place))
@@ -45,7 +45,6 @@ def virtual_modules(contract: Contract) -> dict[str, ModuleFacts]:
             name=name,
             is_package=False,
             bindings=tuple(bound),
-            stars=(),
             exports=None,
             classes=tuple(classes.get(name, ())),
             functions=(),

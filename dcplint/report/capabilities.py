@@ -48,7 +48,9 @@ def markdown(matrices: Sequence[Matrix], _: View) -> Iterator[str]:
         yield "| class | kind | " + " | ".join(f"`{name}`" for name in matrix.capabilities) + " |"
         yield "|---|---|" + "---|" * len(matrix.capabilities)
         for row in matrix.rows:
-            cells = " | ".join(f"{_value(cell)} · {cell.resolution.kind.value}" for cell in row.cells)
+            cells = " | ".join(
+                f"{_value(cell)} · {cell.resolution.kind.value}" for cell in row.cells
+            )
             place = f"{row.location.path}:{row.location.line}"
             yield f"| `{row.symbol.facts.qualname}` {_cell_text(place)} | {row.level} | {cells} |"
         yield ""
