@@ -45,6 +45,7 @@ def virtual_modules(contract: Contract) -> dict[str, ModuleFacts]:
             name=name,
             is_package=False,
             bindings=tuple(bound),
+            stars=(),
             exports=None,
             classes=tuple(classes.get(name, ())),
             functions=(),
