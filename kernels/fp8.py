@@ -13,5 +13,5 @@ def e4m3_to_fp16(bits):
     """Decode `bits` (uint8, OCP e4m3fn) to fp16, exactly; 0x7f and 0xff become NaN."""
     wide = bits.to(tl.uint16)
     moved = ((wide & 0x80) << 8) | ((wide & 0x7F) << 7)
-    value = moved.to(tl.float16, bitcast=True).to(tl.float32) * 256.0
-    return tl.where((wide & 0x7F) == 0x7F, float("nan"), value).to(tl.float16)
+    value = moved.to(tl.float16, bitcast=True) * 256.0
+    return tl.where((wide & 0x7F) == 0x7F, float("nan"), value)

@@ -213,8 +213,8 @@ def gqa_decode(
     if fp8:
         k_cache, v_cache = k_cache.view(torch.uint8), v_cache.view(torch.uint8)
     wide = q.dtype == torch.float32
-    block_m = 16 if max_query_len * group <= 16 else 32
-    block_n = 32 if wide or head_dim > 128 else 64
+    block_m = 16 if wide or max_query_len * group <= 16 else 32
+    block_n = 16 if wide else 32 if fp8 or head_dim > 128 else 64
     requests = block_table.shape[0]
     tiles = triton.cdiv(max_query_len * group, block_m)
     splits = num_splits or choose_splits(
@@ -260,7 +260,7 @@ def gqa_decode(
             WINDOW=window > 0,
             SOFT_CAP=soft_cap > 0.0,
             FP8=fp8,
-            num_warps=4,
+            num_warps=8 if wide else 4,
             num_stages=2,
         )
     return join_splits(partial_out, partial_lse, sinks, dcp_rank, q.dtype)

@@ -199,7 +199,11 @@ def mla_decode(
     if fp8:
         kv_cache = kv_cache.view(torch.uint8)
     block_m = 16
-    block_n = 16 if q.dtype == torch.float32 else 32
+    wide = q.dtype == torch.float32
+    block_n = 16 if wide else 32
+    # Decoding fp8 takes registers: more threads on NVIDIA; AMD's waves have twice the registers,
+    # but only while there are no more than four.
+    num_warps = 8 if fp8 and torch.version.hip is None else 4
     requests = block_table.shape[0]
     tiles = triton.cdiv(max_query_len * heads, block_m)
     splits = num_splits or choose_splits(
@@ -244,7 +248,7 @@ def mla_decode(
             WINDOW=window > 0,
             SOFT_CAP=soft_cap > 0.0,
             FP8=fp8,
-            num_warps=4,
-            num_stages=2,
+            num_warps=num_warps,
+            num_stages=1 if fp8 else 2,
         )
     return join_splits(partial_out, partial_lse, sinks, dcp_rank, q.dtype)
