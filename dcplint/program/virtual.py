@@ -43,15 +43,21 @@ def virtual_modules(contract: Contract) -> dict[str, ModuleFacts]:
         name: ModuleFacts(
             path=contract.pack.path,
             name=name,
-            is_package=False,
-            bindings=tuple(bound),
+            is_package=any(other.startswith(f"{name}.") for other in bindings),
+            bindings=tuple(bindings.get(name, ())),
             stars=(),
             exports=None,
             classes=tuple(classes.get(name, ())),
             functions=(),
         )
-        for name, bound in bindings.items()
+        for name in sorted(bindings.keys() | {p for name in bindings for p in _packages(name)})
     }
+
+
+def _packages(name: str) -> Iterator[str]:
+    """The packages that hold module `name`: `import a.b.c` binds the outermost."""
+    parts = name.split(".")
+    return (".".join(parts[:length]) for length in range(1, len(parts)))
 
 
 def _class(contract: Contract, engine_class: EngineClass) -> ClassFacts:
