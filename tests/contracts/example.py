@@ -50,6 +50,7 @@ moved:
     successor: toy.backend.Impl
     releases: "<1"
     source: toy#7
+  - {name: toy.gone, kind: module, releases: "<1", source: toy#8}
 capabilities:
   - name: supports_dcp
     role: impl

@@ -9,19 +9,32 @@ from dcplint.contracts.check import Disagreement, disagreements
 from tests.contracts.ast_engine import AstEngine
 from tests.contracts.example import PACK, SOURCE, toy, write_source
 
+METHOD = """\
+capabilities:
+  - name: describe
+    role: backend
+    owner: toy.backend.Backend
+    summary: describes itself
+    opt-in: false
+    encoding: method
+    source: toy#3
+    defaults: [{value: true, source: toy#3}]
+"""
+
 
 def compare(
     tmp_path: Path,
     release: str = "2.0.0",
+    *,
     pack: tuple[str, str] | None = None,
-    **source: tuple[str, str],
+    source: tuple[str, str, str] | None = None,
 ) -> list[Disagreement]:
     """What pack and source say differently after one replacement in either."""
     text = PACK
     if pack:
         assert pack[0] in PACK
         text = PACK.replace(*pack, 1)
-    changes = {f"toy/{module}.py": change for module, change in source.items()}
+    changes = {f"toy/{source[0]}.py": source[1:]} if source else {}
     root = write_source(tmp_path / "release", changes)
     return list(disagreements(toy(tmp_path, text).at(Version(release)), AstEngine(root)))
 
@@ -31,7 +44,7 @@ def test_agreement(tmp_path: Path) -> None:
 
 
 def test_a_disagreement_names_both_places(tmp_path: Path) -> None:
-    (found,) = compare(tmp_path, backend=("returns_lse = False", "returns_lse = True"))
+    (found,) = compare(tmp_path, source=("backend", "returns_lse = False", "returns_lse = True"))
     assert found.message == "toy.backend.Impl.returns_lse is True, where the pack says False"
     assert (found.source.pack, found.place and found.place.path) == ("toy.yaml", "toy/backend.py")
     assert PACK.splitlines()[found.source.line - 1] == (
@@ -73,7 +86,7 @@ def test_a_disagreement_names_both_places(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_disagreements(tmp_path: Path, module: str, old: str, new: str, message: str) -> None:
-    found = compare(tmp_path, **{module: (old, new)})
+    found = compare(tmp_path, source=(module, old, new))
     assert message in [d.message for d in found]
     assert all(d.source.pack == "toy.yaml" and d.source.line for d in found)
 
@@ -103,6 +116,11 @@ def test_a_successor_must_exist(tmp_path: Path) -> None:
         ('releases: ">=1.1", source: toy/select', 'releases: "<2", source: toy/select', "toy.select.main calls choose, where the pack says in <2 only"),
         ("{function: toy.backend.Backend.supports_dcp,", '{function: toy.backend.Backend.supports_dcp, releases: "<2",', "toy.backend.Backend.supports_dcp reads supports_dcp, where the pack says in <2 only"),
         ("        outcome: an assertion fails\n", '        outcome: an assertion fails\n        releases: "<2"\n', "toy.select.choose reads needs_lse, where the pack has it in <2 only"),
+        # What the pack names must exist.
+        ("    owner: toy.backend.Impl\n    summary: computes", "    owner: toy.backend.Nope\n    summary: computes", "toy.backend.Nope does not exist"),
+        ("{owner: toy.fast.FastImpl,", "{owner: toy.fast.Nope,", "toy.fast.Nope does not exist"),
+        ("    function: toy.backend.Impl.__new__", "    function: toy.backend.Impl.__nope__", "toy.backend.Impl.__nope__ does not exist"),
+        ("    owner: toy.backend.Backend\n    returns", "    owner: toy.backend.Nope\n    returns", "toy.backend.Nope does not exist"),
         ("    methods: [forward]", "    methods: [backward]", "no class of role impl has a method backward"),
         # What the pack says of its sources must be so.
         ("source: toy/fast.py:4@", "source: toy/fast.py:3@", "line 3 of toy/fast.py does not mention FastImpl"),
@@ -114,6 +132,14 @@ def test_disagreements_of_the_packs_making(
     tmp_path: Path, old: str, new: str, message: str
 ) -> None:
     assert message in [d.message for d in compare(tmp_path, pack=(old, new))]
+
+
+def test_a_method_must_be_one(tmp_path: Path) -> None:
+    (found,) = compare(
+        tmp_path,
+        pack=("capabilities:\n", METHOD),
+    )
+    assert found.message == "toy.backend.Backend.describe is no method"
 
 
 def test_a_capability_that_is_dated_away_must_not_exist(tmp_path: Path) -> None:
@@ -128,6 +154,20 @@ def test_a_capability_that_is_dated_away_must_not_exist(tmp_path: Path) -> None:
     assert "toy.backend.Impl.returns_lse exists, where the pack has it in <2 only" in [
         d.message for d in found
     ]
+
+
+def test_what_is_dated_away_may_be_absent(tmp_path: Path) -> None:
+    readers = "    readers:\n      - {function: toy.backend.Backend.supports_dcp,"
+    gone = """\
+    readers:
+      - {function: toy.gone.read, releases: "<2", source: toy#4}
+      - {function: toy.fast.merge, releases: "<2", source: toy#5}
+      - {function: toy.backend.Backend.supports_dcp,"""
+    assert compare(tmp_path, pack=(readers, gone)) == []
+    dated = METHOD.replace("source: toy#3\n", 'releases: "<2"\n    source: toy#3\n').replace(
+        "value: true", 'value: true, releases: "<2"'
+    )
+    assert compare(tmp_path, pack=("capabilities:\n", dated)) == []
 
 
 def test_sources_read_in_another_release_are_not_compared(tmp_path: Path) -> None:

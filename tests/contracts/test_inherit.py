@@ -148,7 +148,7 @@ def test_names_that_came_after_the_fork_are_not_gone(tmp_path: Path) -> None:
     late = PACK.replace('releases: "<1.1"', 'releases: ">=2"', 1)
     parent = toy(tmp_path, late)
     pack = load_pack(write_pack(tmp_path, text, "fork.yaml"), find_parent={"toy": parent}.get)
-    assert [m.name for m in pack.moved] == ["fork.backend.OldImpl"]
+    assert [m.name for m in pack.moved] == ["fork.backend.OldImpl", "fork.gone"]
 
 
 def test_everything_is_inherited_where_releases_count_alike(tmp_path: Path) -> None:

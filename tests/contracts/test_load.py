@@ -36,7 +36,7 @@ def test_loads_every_kind_of_fact(tmp_path: Path) -> None:
     assert mla.bases == ("toy.backend.Impl", "toy.backend.Mixin")
     assert (mla.role, mla.defines, mla.aliases) == ("impl", ("forward",), ("toy.MlaImpl",))
     assert [c.name for c in pack.implementations] == ["toy.fast.FastImpl"]
-    old, gone = pack.moved
+    old, gone, _ = pack.moved
     assert (old.kind, old.successor, gone.kind) == ("module", "toy.backend", "name")
     dcp = pack.capabilities[0]
     assert (dcp.role, dcp.owner, dcp.opt_in) == ("impl", "toy.backend.Impl", True)

@@ -81,6 +81,8 @@ def test_missing_names(pack: Pack) -> None:
         found = now.missing(name)
         assert found is not None
         assert (found[0].name, found[1]) == (entry, successor)
+    gone = now.missing("toy.gone.Impl")
+    assert gone is not None and gone[1] is None
     for name in ("toy.older", "toy.backend.OldImpl.method", "toy.backend.Impl", "toy"):
         assert now.missing(name) is None
     assert pack.at(Version("1.0.0")).missing("toy.old") is None

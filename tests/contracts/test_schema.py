@@ -26,8 +26,10 @@ lacks:
 """
 WRONG: tuple[Any, ...] = (7, 1.5, True, "a b", "", None, [], {}, ["x y"], [3], {"x": 1})
 
-SECTIONS = ("classes", "implementations", "moved", "capabilities", "derived", "gates")
-SECTIONS += ("accessors", "vocabulary", "lacks")
+SECTIONS = (
+    *("classes", "implementations", "moved", "capabilities", "derived", "gates"),
+    *("accessors", "vocabulary", "lacks"),
+)
 
 # How a refusal reads that is about what packs say, and not about their form.
 BEYOND = ("does not know", "must say which release", "must end both", "names no capability")
