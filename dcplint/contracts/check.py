@@ -168,7 +168,7 @@ class _Comparison:
 
     def _ancestors(self, name: str) -> Iterator[str]:
         for base in self.engine.bases(name):
-            if self._is_own(base) and self._is_defined(base):
+            if self._is_defined(base):
                 yield base
                 yield from self._ancestors(base)
 

@@ -1,5 +1,6 @@
 # ruff: noqa: E501  a case of a table is one line
 
+import re
 from pathlib import Path
 
 import pytest
@@ -164,10 +165,41 @@ def test_what_is_dated_away_may_be_absent(tmp_path: Path) -> None:
       - {function: toy.fast.merge, releases: "<2", source: toy#5}
       - {function: toy.backend.Backend.supports_dcp,"""
     assert compare(tmp_path, pack=(readers, gone)) == []
+    overrides = "    overrides:\n"
+    stated = '      - {owner: toy.backend.MlaImpl, value: true, releases: "<2", source: toy#6}\n'
+    assert compare(tmp_path, pack=(overrides, overrides + stated)) == []
+    renamed = ("fast", "class FastImpl", "class QuickImpl")
+    assert not [d for d in compare(tmp_path, "1.1.0", source=renamed) if "Fast" in d.message]
     dated = METHOD.replace("source: toy#3\n", 'releases: "<2"\n    source: toy#3\n').replace(
         "value: true", 'value: true, releases: "<2"'
     )
     assert compare(tmp_path, pack=("capabilities:\n", dated)) == []
+
+
+@pytest.mark.parametrize("place", sorted(set(re.findall(r"toy/\w+\.py:\d+@2\.0\.0", PACK))))
+def test_every_source_is_compared(tmp_path: Path, place: str) -> None:
+    wrong = re.sub(r":\d+@", ":999@", place)
+    text = PACK
+    for _ in range(PACK.count(place)):
+        head, _, tail = text.partition(place)
+        text = head + wrong + tail
+        found = compare(tmp_path, pack=(PACK, text))
+        assert [d.message for d in found] == [
+            f"source {wrong.partition('@')[0]} is not in the release"
+        ]
+        text = head + "toy#99" + tail
+
+
+def test_an_engine_with_a_base_that_cannot_be_found(tmp_path: Path) -> None:
+    found = compare(tmp_path, source=("backend", "(Impl, Mixin)", "(Impl, toy.ghost.Ghost)"))
+    assert [d.message for d in found] == [
+        "toy.backend.MlaImpl has the bases toy.backend.Impl, toy.ghost.Ghost, where the pack says "
+        "toy.backend.Impl, toy.backend.Mixin"
+    ]
+
+
+def test_a_release_older_than_the_pack_has_no_values_to_compare(tmp_path: Path) -> None:
+    assert not [d for d in compare(tmp_path, "0.5") if "the pack says True" in d.message]
 
 
 def test_sources_read_in_another_release_are_not_compared(tmp_path: Path) -> None:
