@@ -83,12 +83,12 @@ class Packs(Mapping[str, Pack]):
 
 
 def find_packs(files: Iterable[Path] = ()) -> Packs:
-    """All packs. For an engine with several, the first of `files`, else an installed one, wins.
+    """All packs. For an engine with several, the last of `files`, else an installed one, wins.
 
-    `files` are the user's own: from the command line, then from the configuration. Raises
+    `files` are the user's own: from the configuration, then from the command line. Raises
     PackError for one that cannot be read, and for an entry point that doesn't load.
     """
-    candidates = [_with_engine(_Candidate(path, path.as_posix())) for path in files]
+    candidates = [_with_engine(_Candidate(path, path.as_posix())) for path in files][::-1]
     candidates += _installed()
     candidates += [
         # A built-in pack is named after its engine, so that it need not be read to be found.

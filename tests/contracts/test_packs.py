@@ -52,11 +52,11 @@ def test_a_pack_is_read_once_and_only_when_asked_for(
         found["broken"]
 
 
-def test_the_users_pack_wins_and_the_first_of_them(tmp_path: Path) -> None:
+def test_the_users_pack_wins_and_the_last_of_them(tmp_path: Path) -> None:
     first = write_pack(tmp_path, PACK.replace("engine: toy", "engine: vllm"), "a.yaml")
     second = write_pack(tmp_path, PACK.replace("engine: toy", "engine: vllm"), "b.yaml")
     found = find_packs([first, second])
-    assert found["vllm"].file == first
+    assert found["vllm"].file == second
     assert list(found).count("vllm") == 1
 
 
