@@ -2,9 +2,9 @@
 
 ## What it flags
 A concrete class whose DCP capability is true only because a concrete ancestor states it, while the
-class overrides a compute method (`forward`, `forward_mqa`, …). Where the override serves DCP
-itself, or hands the work to the method it overrides, it is a note: the promise probably holds, but
-it was made for other code.
+class overrides a compute method of that ancestor (`forward`, `forward_mqa`, …). Where the override
+serves DCP itself, or hands the work to the method it overrides, it is a note: the promise probably
+holds, but it was made for other code.
 
 ## Why it breaks
 The ancestor's author checked the ancestor's kernel. The override runs another one, which may not
@@ -41,6 +41,7 @@ from dcplint.checks import capability_evidence as evidence
 from dcplint.checks.base import Context, Rule
 from dcplint.contracts.model import Capability
 from dcplint.findings.model import Evidence, Finding, Role, Severity
+from dcplint.program.abstractness import is_abstract
 from dcplint.program.attributes import Kind, Resolution
 from dcplint.program.dcp_use import delegates_to_parent, refusal, service
 from dcplint.program.program import Method
@@ -69,7 +70,7 @@ def check(context: Context) -> Iterator[Finding]:
             said = program.promise(symbol, capability)
             if said.kind is not Kind.INHERITED or not said.holds() or said.place is None:
                 continue
-            override = _override(symbol, said.place.owner, capability)
+            override = _override(context, symbol, said.place.owner, capability)
             if override is None or program.abstract_methods(symbol) != frozenset():
                 continue
             if refusal(program, symbol) is None:
@@ -77,13 +78,21 @@ def check(context: Context) -> Iterator[Finding]:
                 yield _finding(context, capability, override, said)
 
 
-def _override(symbol: ClassSymbol, speaker: ClassSymbol, capability: Capability) -> Method | None:
-    """The compute method that `symbol` puts in place of the one its promise was made for."""
+def _override(
+    context: Context, symbol: ClassSymbol, speaker: ClassSymbol, capability: Capability
+) -> Method | None:
+    """The compute method that `symbol` puts in place of the one its promise was made for.
+
+    A mixin, or a base that leaves the method abstract, spoke for no code of its own.
+    """
     if symbol is speaker:
         return None
-    return next(
-        (Method(symbol, m) for m in symbol.facts.methods if m.name in capability.methods), None
-    )
+    for method in symbol.facts.methods:
+        if method.name in capability.methods:
+            replaced = context.program.method(speaker, method.name)
+            if replaced is not None and not is_abstract(replaced.facts):
+                return Method(symbol, method)
+    return None
 
 
 def _finding(

@@ -2,7 +2,7 @@
 
 ## What it flags
 A capability declared on an engine base where no code of this engine release reads it from that
-kind of class, and, in a plugin, a class that states one.
+kind of class, and, in a plugin, a class that states one which no later release reads either.
 
 ## Why it breaks
 It looks like a contract and is none. Authors rely on a flag that refuses nothing, and the day
@@ -33,6 +33,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from packaging.version import Version
+
 from dcplint.checks.base import Context, Rule
 from dcplint.checks.capability_evidence import pack_location
 from dcplint.contracts.model import Capability
@@ -60,11 +62,16 @@ def check(context: Context) -> Iterator[Finding]:
         reads = list(program.reads(capability.name))
         if any(_asks(context, read, capability) for read in reads):
             continue
+        later = [
+            v for v in contract.pack.known if v > contract.effective and capability.readers_at(v)
+        ]
         owner = program.linker.absolute(capability.owner)
         in_tree = isinstance(owner, ClassSymbol) and owner.module.tree is Tree.PROJECT
+        if later and not in_tree:
+            continue  # a plugin that states it is ready for the release that asks
         for symbol in program.classes(capability.role):
             if (symbol is owner) if in_tree else not program.is_engine_base(symbol):
-                yield from _finding(context, symbol, capability, reads)
+                yield from _finding(context, symbol, capability, reads, later)
 
 
 def _asks(context: Context, read: Read, capability: Capability) -> bool:
@@ -91,7 +98,11 @@ def _asks(context: Context, read: Read, capability: Capability) -> bool:
 
 
 def _finding(
-    context: Context, symbol: ClassSymbol, capability: Capability, reads: list[Read]
+    context: Context,
+    symbol: ClassSymbol,
+    capability: Capability,
+    reads: list[Read],
+    later: list[Version],
 ) -> Iterator[Finding]:
     program, contract = context.program, context.contract
     said = program.resolve(symbol, capability.name)
@@ -106,7 +117,6 @@ def _finding(
         )
         for read in reads
     ]
-    later = [v for v in contract.pack.known if v > contract.effective and capability.readers_at(v)]
     if later:
         steps.append(
             Evidence(

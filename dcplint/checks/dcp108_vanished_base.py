@@ -106,12 +106,10 @@ def _bases(context: Context, module: Module) -> Iterator[_Use]:
             continue
         if not any(fact.name in words for fact in symbol.facts.attributes):
             continue
-        for base, place in zip(symbol.facts.bases, symbol.facts.base_positions):
-            found = context.program.linker.expression(module, base, symbol.facts.scopes)
-            if isinstance(found, Vanished) and found.dotted.startswith(
-                f"{context.contract.pack.package}."
-            ):
-                known = context.contract.missing(found.dotted)
+        for found, place in context.program.absent_bases(symbol):
+            known = context.contract.missing(found.dotted)
+            of_engine = found.dotted.startswith(f"{context.contract.pack.package}.")
+            if known or (of_engine and isinstance(found, Vanished)):
                 gone = known[0].name if known else found.dotted
                 yield _Use(gone, found.dotted, place, symbol.facts.qualname)
 

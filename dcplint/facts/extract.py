@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from dcplint.facts.expressions import dotted_name, lower, shorten
 from dcplint.facts.reads import reads_in
 from dcplint.facts.model import (
+    COMPUTED,
     AttributeFact,
     Binding,
     ClassFacts,
@@ -171,7 +172,12 @@ class _Scope:
         self, owner: str, name: str, value: ast.expr, node: ast.AST, under: Conditions
     ) -> None:
         fact = AttributeFact(
-            name, Setting.EXTERNAL, position(node), lower(value), scope=self.function, conditions=under
+            name,
+            Setting.EXTERNAL,
+            position(node),
+            lower(value),
+            scope=self.function,
+            conditions=under,
         )
         self.externals.append((owner, fact))
 
@@ -345,6 +351,8 @@ def setattr_calls(call: ast.Call) -> Iterator[tuple[str, str, ast.expr]]:
         name = arguments[1]
         if owner and isinstance(name, ast.Constant) and isinstance(name.value, str):
             yield owner, name.value, arguments[2]
+        elif owner:
+            yield owner, COMPUTED, arguments[2]
 
 
 def returned(node: ast.FunctionDef | ast.AsyncFunctionDef) -> Expression:
@@ -385,7 +393,10 @@ def _blocks(node: ast.stmt) -> Iterator[tuple[list[ast.stmt], Condition | None]]
     elif isinstance(node, (ast.With, ast.AsyncWith)):
         yield node.body, None
     elif isinstance(node, (ast.For, ast.AsyncFor)):
-        yield node.body, Condition(f"for {shorten(node.target)} in {shorten(node.iter)}", kind="loop")
+        yield (
+            node.body,
+            Condition(f"for {shorten(node.target)} in {shorten(node.iter)}", kind="loop"),
+        )
         yield node.orelse, None
     elif isinstance(node, ast.While):
         yield node.body, Condition(shorten(node.test), kind="loop")

@@ -76,9 +76,15 @@ class Setting(enum.Enum):
     DELETED = "deleted"
 
 
+COMPUTED = "*"
+
+
 @dataclass(frozen=True, slots=True)
 class AttributeFact:
-    """One place that gives (or takes) an attribute. `scope` is the method it stands in, if any."""
+    """One place that gives (or takes) an attribute. `scope` is the method it stands in, if any.
+
+    name: COMPUTED where only running the code would tell (`setattr(self, name, …)`).
+    """
 
     name: str
     setting: Setting

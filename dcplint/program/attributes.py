@@ -11,7 +11,7 @@ import enum
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from dcplint.facts.model import AttributeFact, Expression, Setting
+from dcplint.facts.model import COMPUTED, AttributeFact, Expression, Setting
 from dcplint.program.link import Linker
 from dcplint.program.modules import Modules
 from dcplint.program.mro import Hierarchy, Opaque
@@ -186,7 +186,7 @@ class Attributes:
             if fact.name == name and (fact.setting in _IN_CLASS or fact.setting is Setting.DELETED):
                 yield Place(entry, entry.module, fact)
         for place in self.externals.get(entry, ()):
-            if place.fact.name == name:
+            if place.fact.name in (name, COMPUTED):
                 yield place
 
     @staticmethod
@@ -196,6 +196,8 @@ class Attributes:
 
     def _evaluate(self, place: Place) -> _Said:
         fact = place.fact
+        if fact.name == COMPUTED:
+            return _Said(place, reason=f"a name that is computed is set ({self._where(place)})")
         scopes = place.owner.facts.scopes if place.module is place.owner.module else ()
         if fact.setting is Setting.METHOD and fact.value.kind != "literal":
             return _Said(place, reason=f"computed by {fact.name}() ({self._where(place)})")
@@ -229,7 +231,9 @@ class Attributes:
             if isinstance(symbol, Literal):
                 return symbol
             return Unknown(f"it is taken from `{value.text}`")
-        return Unknown(f"it is `{value.text}`" if value.kind == "other" else f"it is {value.text}()")
+        return Unknown(
+            f"it is `{value.text}`" if value.kind == "other" else f"it is {value.text}()"
+        )
 
     # What decorators and __init_subclass__ say
 
@@ -239,15 +243,17 @@ class Attributes:
             if ancestor is entry:
                 continue
             for fact in ancestor.facts.attributes:
-                if fact.name == name and fact.setting is Setting.DECORATOR:
+                if fact.name in (name, COMPUTED) and fact.setting is Setting.DECORATOR:
                     place = Place(entry, ancestor.module, fact)
                     yield self._created(place, f"{ancestor.facts.name}.__init_subclass__")
         for decorator in entry.facts.decorators:
             callee = decorator.text
-            function = self.linker.name(entry.module, callee, entry.facts.scopes) if callee else None
+            function = (
+                self.linker.name(entry.module, callee, entry.facts.scopes) if callee else None
+            )
             if isinstance(function, FunctionSymbol):
                 for fact in function.facts.sets:
-                    if fact.name == name:
+                    if fact.name in (name, COMPUTED):
                         place = Place(entry, function.module, fact)
                         yield self._created(place, f"decorator {callee}")
 
@@ -267,10 +273,12 @@ class Attributes:
         }
         for entry in self.hierarchy.linearize(symbol).classes:
             for fact in entry.facts.attributes:
-                if fact.name != name or fact.setting is not Setting.INSTANCE:
+                if fact.name not in (name, COMPUTED) or fact.setting is not Setting.INSTANCE:
                     continue
                 place = Place(entry, entry.module, fact)
                 if fact.scope not in running:
+                    if fact.name == COMPUTED:
+                        continue
                     where = f"{entry.facts.name}.{fact.scope}"
                     yield _Said(place, reason=f"set at run time in {where} ({self._where(place)})")
                 elif entry in running[fact.scope]:

@@ -106,6 +106,8 @@ class Linker:
                 symbol = self._class_member(symbol, name)
             elif isinstance(symbol, External):
                 return External(".".join((symbol.dotted, *names[position:])))
+            elif isinstance(symbol, Unknown) and symbol.dotted:
+                return _undescribed(".".join((symbol.dotted, *names[position:])))
             else:
                 return symbol
         return symbol
@@ -216,7 +218,8 @@ class Linker:
 
 
 def _undescribed(dotted: str) -> Unknown:
-    return Unknown(f"`{dotted}` is not described by the pack, and its source is not at hand")
+    reason = f"`{dotted}` is not described by the pack, and its source is not at hand"
+    return Unknown(reason, dotted=dotted)
 
 
 def _refers_to_itself(binding: Binding) -> bool:

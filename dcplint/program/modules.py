@@ -29,14 +29,14 @@ class Words:
     def __init__(self, words: Iterable[str]) -> None:
         self.words = frozenset(words)
         alternatives = "|".join(sorted(re.escape(word) for word in self.words))
-        self._pattern = re.compile(rf"\b(?:class[ \t]|(?:{alternatives})\b)")
+        self._pattern = re.compile(rf"\b(?:class[ \t]|setattr\(|(?:{alternatives})\b)")
 
     def occurring(self, text: str) -> frozenset[str]:
         """The words that `text` contains."""
         return frozenset(word for word in self.words if word in text)
 
     def keep(self, source: str) -> bool:
-        """Whether a function with this source is needed whole: it defines classes, or uses a word."""
+        """Whether a function is needed whole: it defines classes, uses a word, or may by `setattr`."""
         return self._pattern.search(source) is not None
 
 

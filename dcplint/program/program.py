@@ -20,7 +20,7 @@ from dcplint.program.attributes import Attributes, Kind, Place, Resolution
 from dcplint.program.link import Linker
 from dcplint.program.modules import Modules
 from dcplint.program.mro import Hierarchy, Linearization
-from dcplint.program.symbols import ClassSymbol, Module
+from dcplint.program.symbols import ClassSymbol, Module, Unknown, Vanished
 from dcplint.source.parse import parse_function
 from dcplint.source.text import UnreadableSource
 
@@ -92,7 +92,20 @@ class Program:
         if self._by_role:
             return True
         targets = (b.target for module in self.checked for b in module.facts.bindings if b.target)
-        return any(self.contract.missing(target) is not None for target in targets)
+        bases = (
+            found.dotted
+            for module in self.checked
+            for symbol in module.classes
+            for found, _ in self.absent_bases(symbol)
+        )
+        return any(self.contract.missing(name) is not None for name in (*targets, *bases))
+
+    def absent_bases(self, symbol: ClassSymbol) -> Iterator[tuple[Vanished | Unknown, Position]]:
+        """The bases of `symbol` that are names of an engine and lead nowhere."""
+        for base, place in zip(symbol.facts.bases, symbol.facts.base_positions):
+            found = self.linker.expression(symbol.module, base, symbol.facts.scopes)
+            if isinstance(found, (Vanished, Unknown)) and found.dotted:
+                yield found, place
 
     def roles(self, symbol: ClassSymbol) -> frozenset[str]:
         """The engine roles `symbol` plays, by descent from the contract's base classes."""

@@ -95,10 +95,16 @@ class Parametric:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """What cannot be known from the source, and why. `options` are the candidates, if any."""
+    """What cannot be known from the source, and why. `options` are the candidates, if any.
+
+    dotted: the engine name, where it is one that the pack does not describe.
+    """
 
     reason: str
     options: tuple[Symbol, ...] = ()
+    dotted: str = ""
 
 
-Symbol = Module | ClassSymbol | FunctionSymbol | Literal | External | Vanished | Parametric | Unknown
+Symbol = (
+    Module | ClassSymbol | FunctionSymbol | Literal | External | Vanished | Parametric | Unknown
+)
