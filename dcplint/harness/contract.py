@@ -1,0 +1,177 @@
+"""The harness contract: a small attention engine of its own, which fixtures implement.
+
+It has the roles an engine has (impl, backend, builder) and nothing else, so that a backend of a
+few lines is complete: the linter reads it through `rules/dcplint.yaml`, the harness runs it.
+
+The runner (the harness) fills in `CommonAttentionMetadata`; under DCP that includes
+`dcp_local_seq_lens` for every batch. Queries arrive gathered over the heads of all ranks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+from dcplint.harness.model import Geometry
+
+if TYPE_CHECKING:
+    import torch
+
+
+class Group(Protocol):
+    """The process group of the DCP ranks. Collectives must be entered by all of them."""
+
+    world_size: int
+    rank: int
+
+    def all_gather(self, tensor: torch.Tensor) -> torch.Tensor:
+        """Stack of every rank's tensor along a new first dimension."""
+
+    def reduce_scatter(self, tensor: torch.Tensor) -> torch.Tensor:
+        """This rank's part, along the first dimension, of the sum over ranks."""
+
+    def all_reduce(self, tensor: torch.Tensor) -> torch.Tensor:
+        """The sum over ranks."""
+
+
+@dataclass(frozen=True, slots=True)
+class DCPConfig:
+    """A layer's place in the DCP group. `dcp_world_size` is 1 for a layer that is not sharded."""
+
+    dcp_rank: int
+    dcp_world_size: int
+    interleave: int
+    group: Group
+
+
+@dataclass(slots=True)
+class CommonAttentionMetadata:
+    """What the runner owes every builder, shared between layers: nobody may write to it.
+
+    query_start_loc: [B+1] int32. seq_lens: [B] int32, global tokens, new ones included.
+    dcp_local_seq_lens: [B] int32, tokens on this rank, new ones included; None without DCP.
+    block_table: [B, max_pages] int32, this rank's pages. positions: [T] int64, global.
+    request_ids: [T] int64, the row of each token. num_reqs: rows that are real; later ones are
+    padding with a length of 0.
+    """
+
+    query_start_loc: torch.Tensor
+    seq_lens: torch.Tensor
+    dcp_local_seq_lens: torch.Tensor | None
+    block_table: torch.Tensor
+    positions: torch.Tensor
+    request_ids: torch.Tensor
+    num_reqs: int
+    max_query_len: int
+
+
+class AttentionImplBase:
+    """Computes attention over this rank's shard, and merges the shards."""
+
+    supports_dcp: ClassVar[bool] = False
+    can_return_lse_for_decode: ClassVar[bool] = False
+    lse_base_on_e: ClassVar[bool] = True
+    merges_in_forward: ClassVar[bool] = False
+    is_mla: ClassVar[bool] = False
+    max_query_len: ClassVar[int] = 1
+    supports_window: ClassVar[bool] = False
+    supports_soft_cap: ClassVar[bool] = False
+    supports_sinks: ClassVar[bool] = False
+
+    def __init__(
+        self, geometry: Geometry, dcp: DCPConfig, sinks: torch.Tensor | None = None
+    ) -> None:
+        self.geometry = geometry
+        self.dcp_rank = dcp.dcp_rank
+        self.dcp_world_size = dcp.dcp_world_size
+        self.interleave = dcp.interleave
+        self.group = dcp.group
+        self.sinks = sinks
+        self.num_heads = geometry.num_heads // dcp.dcp_world_size
+
+    def write(
+        self,
+        kv_cache: tuple[torch.Tensor, ...],
+        key: torch.Tensor,
+        value: torch.Tensor,
+        slot_mapping: torch.Tensor,
+    ) -> None:
+        """Store new tokens. slot_mapping: [T] int64, -1 for a token of another rank."""
+        raise NotImplementedError
+
+    def forward(
+        self, query: torch.Tensor, kv_cache: tuple[torch.Tensor, ...], metadata: Any
+    ) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """Out [T, H, Dv] and lse [T, H] over this rank's shard, for queries [T, H, D].
+
+        An impl that merges in here returns [T, H / N, Dv], merged, and None.
+        """
+        raise NotImplementedError
+
+    def merge(self, out: torch.Tensor, lse: torch.Tensor) -> torch.Tensor:
+        """This rank's heads [T, H / N, Dv] of the merged output; a collective."""
+        raise NotImplementedError
+
+
+class MLAImplBase(AttentionImplBase):
+    """Attention over latent rows. Says of every subclass that it can do DCP."""
+
+    supports_dcp: ClassVar[bool] = True
+    is_mla: ClassVar[bool] = True
+
+
+class MetadataBuilderBase:
+    """Turns the runner's metadata into what one backend's kernel wants."""
+
+    def __init__(self, geometry: Geometry, dcp: DCPConfig) -> None:
+        self.geometry = geometry
+        self.dcp_rank = dcp.dcp_rank
+        self.dcp_world_size = dcp.dcp_world_size
+        self.interleave = dcp.interleave
+
+    def build(self, common: CommonAttentionMetadata) -> Any:
+        """The impl's metadata for one step."""
+        raise NotImplementedError
+
+    def slot_mapping(self, common: CommonAttentionMetadata) -> torch.Tensor:
+        """Where each new token goes on this rank: [T] int64, -1 for another rank's token."""
+        raise NotImplementedError
+
+
+class AttentionBackendBase:
+    """What a selector sees of a backend."""
+
+    @classmethod
+    def supports_dcp(cls) -> bool:
+        """Whether the selector may choose this backend under DCP."""
+        return cls.get_impl_cls().supports_dcp
+
+    @staticmethod
+    def get_impl_cls() -> type[AttentionImplBase]:
+        """The class that computes."""
+        raise NotImplementedError
+
+    @staticmethod
+    def get_builder_cls() -> type[MetadataBuilderBase]:
+        """The class that builds metadata."""
+        raise NotImplementedError
+
+    @staticmethod
+    def get_kv_cache_shapes(geometry: Geometry, num_pages: int) -> tuple[tuple[int, ...], ...]:
+        """Shapes of the cache tensors, pages first."""
+        if geometry.is_mla:
+            return ((num_pages, geometry.page_size, geometry.head_dim),)
+        rows = (num_pages, geometry.page_size, geometry.num_kv_heads)
+        return ((*rows, geometry.head_dim), (*rows, geometry.v_head_dim))
+
+
+def select_backend(backend: type[AttentionBackendBase], dcp_world_size: int) -> None:
+    """The selection gate: refuses a backend that does not claim DCP. Raises ValueError."""
+    if dcp_world_size > 1 and not backend.supports_dcp():
+        raise ValueError(f"{backend.__name__} does not support decode context parallelism")
+
+
+def check_layer(impl: AttentionImplBase) -> None:
+    """The load gate: refuses an impl that returns no LSE to merge by. Raises ValueError."""
+    if impl.dcp_world_size > 1 and not (impl.merges_in_forward or impl.can_return_lse_for_decode):
+        raise ValueError(f"{type(impl).__name__} returns no LSE, which DCP needs")

@@ -1,0 +1,204 @@
+"""Making a backend runnable: the driver protocol, and the driver of the harness contract.
+
+A driver for another engine is a class with `detect` and `make`, found through the entry point
+group `dcplint.drivers`; what it makes has the five members of `Subject`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import sys
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Protocol
+
+import torch
+
+from dcplint.harness.contract import (
+    AttentionBackendBase,
+    AttentionImplBase,
+    CommonAttentionMetadata,
+    DCPConfig,
+    Group,
+    check_layer,
+    select_backend,
+)
+from dcplint.harness.model import Claims, Geometry
+
+
+class Refused(Exception):
+    """The backend would not be built: it says itself that it cannot do this."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where a subject runs. `dcp_world_size` is 1 for a layer that is not sharded."""
+
+    dcp_rank: int
+    dcp_world_size: int
+    interleave: int
+    group: Group
+    dtype: torch.dtype
+    device: str
+    num_pages: int
+    sinks: torch.Tensor | None
+
+
+class Subject(Protocol):
+    """A backend on one rank, with its cache.
+
+    lse_base: "e" or "2", as the backend itself declares it. self_merging: whether `local` already
+    returns merged heads and no LSE. caches: the tensors that hold keys and values, for poisoning
+    and for watching.
+    """
+
+    lse_base: str
+    self_merging: bool
+    caches: tuple[torch.Tensor, ...]
+
+    def write(self, key: torch.Tensor, value: torch.Tensor, slots: torch.Tensor) -> None:
+        """Store tokens [T, Hkv, D] at slots [T], -1 for another rank's."""
+
+    def slots(self, common: CommonAttentionMetadata) -> torch.Tensor | None:
+        """Where the backend itself would write the new tokens; None if that is not its business."""
+
+    def metadata(self, common: CommonAttentionMetadata) -> Any:
+        """What its builder makes of the runner's metadata."""
+
+    def local(self, query: torch.Tensor, metadata: Any) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """Out [T, H, Dv] and lse [T, H] over this rank's tokens."""
+
+    def merge(self, out: torch.Tensor, lse: torch.Tensor) -> torch.Tensor:
+        """This rank's heads [T, H / N, Dv]; a collective."""
+
+
+class Driver(Protocol):
+    """Knows how to run the backends of one engine."""
+
+    def detect(self, target: type) -> bool:
+        """Whether this driver runs `target`."""
+
+    def claims(self, target: type) -> Claims:
+        """What `target` says it can do."""
+
+    def make(self, target: type, geometry: Geometry, placement: Placement) -> Subject:
+        """Build it on one rank. Raises Refused."""
+
+
+class ContractSubject:
+    """A backend of the harness contract."""
+
+    def __init__(
+        self, backend: type[AttentionBackendBase], geometry: Geometry, placement: Placement
+    ) -> None:
+        dcp = DCPConfig(
+            placement.dcp_rank, placement.dcp_world_size, placement.interleave, placement.group
+        )
+        try:
+            select_backend(backend, placement.dcp_world_size)
+            self._impl = backend.get_impl_cls()(geometry, dcp, placement.sinks)
+            check_layer(self._impl)
+        except (ValueError, NotImplementedError) as error:
+            raise Refused(str(error)) from error
+        self._builder = backend.get_builder_cls()(geometry, dcp)
+        self.lse_base = "e" if self._impl.lse_base_on_e else "2"
+        self.self_merging = self._impl.merges_in_forward
+        self.caches = tuple(
+            torch.empty(shape, dtype=placement.dtype, device=placement.device)
+            for shape in backend.get_kv_cache_shapes(geometry, placement.num_pages)
+        )
+
+    def write(self, key: torch.Tensor, value: torch.Tensor, slots: torch.Tensor) -> None:
+        """See `Subject`."""
+        self._impl.write(self.caches, key, value, slots)
+
+    def slots(self, common: CommonAttentionMetadata) -> torch.Tensor | None:
+        """See `Subject`."""
+        return self._builder.slot_mapping(common)
+
+    def metadata(self, common: CommonAttentionMetadata) -> Any:
+        """See `Subject`."""
+        return self._builder.build(common)
+
+    def local(self, query: torch.Tensor, metadata: Any) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """See `Subject`."""
+        result = self._impl.forward(query, self.caches, metadata)
+        return result if isinstance(result, tuple) else (result, None)
+
+    def merge(self, out: torch.Tensor, lse: torch.Tensor) -> torch.Tensor:
+        """See `Subject`."""
+        return self._impl.merge(out, lse)
+
+
+class ContractDriver:
+    """Runs backends of the harness contract."""
+
+    def detect(self, target: type) -> bool:
+        """Backends; an impl alone says nothing about its metadata."""
+        return issubclass(target, AttentionBackendBase)
+
+    def claims(self, target: type) -> Claims:
+        """Read off the impl's class attributes."""
+        impl: type[AttentionImplBase] = target.get_impl_cls()  # type: ignore[attr-defined]
+        return Claims(
+            is_mla=impl.is_mla,
+            self_merging=impl.merges_in_forward,
+            max_query_len=impl.max_query_len,
+            window=impl.supports_window,
+            soft_cap=impl.supports_soft_cap,
+            sinks=impl.supports_sinks,
+        )
+
+    def make(self, target: type, geometry: Geometry, placement: Placement) -> Subject:
+        """See `Driver`."""
+        return ContractSubject(target, geometry, placement)
+
+
+def find_driver(target: type) -> Driver:
+    """The driver that runs `target`; raises LookupError where there is none."""
+    drivers: list[Driver] = [ContractDriver()]
+    drivers.extend(entry.load()() for entry in entry_points(group="dcplint.drivers"))
+    found = next((d for d in drivers if d.detect(target)), None)
+    if found is None:
+        raise LookupError(f"no driver runs {target.__module__}.{target.__qualname__}")
+    return found
+
+
+def load_target(reference: str) -> type:
+    """The class that `module:Class` or `path/to/file.py:Class` names."""
+    place, _, name = reference.rpartition(":")
+    module = _load_file(Path(place)) if place.endswith(".py") else importlib.import_module(place)
+    target = getattr(module, name)
+    if not inspect.isclass(target):
+        raise TypeError(f"{reference} is not a class")
+    return target
+
+
+def backends_in(path: Path) -> list[str]:
+    """References to the backends of the harness contract that a file defines, in file order."""
+    module = _load_file(path)
+    return [
+        f"{path}:{name}"
+        for name, value in vars(module).items()
+        if inspect.isclass(value)
+        and issubclass(value, AttentionBackendBase)
+        and value.__module__ == module.__name__
+    ]
+
+
+def _load_file(path: Path) -> ModuleType:
+    """Execute a file as a module of its own, siblings importable as usual."""
+    name = f"dcplint_target_{path.stem}"
+    if name in sys.modules:
+        return sys.modules[name]
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{path} is not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
