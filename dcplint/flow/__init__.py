@@ -1,0 +1,1 @@
+"""Following values through functions and calls: where a contract field comes from, and when."""

@@ -1,0 +1,411 @@
+"""The functions that a flow analysis may walk through, and who calls whom.
+
+The universe is every function of the modules it is given. Calls are found by name first, from
+text, so that only functions that matter are ever parsed.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from dcplint.facts.expressions import dotted_name
+from dcplint.facts.extract import Place, local_bindings, parameters
+from dcplint.facts.model import Binding, FunctionFacts
+from dcplint.program.program import Program
+from dcplint.program.symbols import ClassSymbol, FunctionSymbol, Module
+
+Node = ast.FunctionDef | ast.AsyncFunctionDef
+_CALLED = re.compile(r"(\w+)\(")
+
+
+@dataclass(frozen=True, eq=False)
+class Function:
+    """A function with its body. Compared by identity.
+
+    owner: the class whose method it is, or whose method encloses it. outer: the enclosing
+    function.
+    """
+
+    module: Module
+    node: Node
+    qualname: str
+    owner: ClassSymbol | None = None
+    outer: Function | None = None
+
+    @cached_property
+    def parameters(self) -> tuple[str, ...]:
+        """All parameter names, in order."""
+        return parameters(self.node)
+
+    @cached_property
+    def homes(self) -> dict[ast.stmt, Home]:
+        """Where each statement of the body stands."""
+        found: dict[ast.stmt, Home] = {}
+        _settle(self.node.body, None, found)
+        return found
+
+    @cached_property
+    def nested(self) -> tuple[Function, ...]:
+        """Functions defined directly in this one's body."""
+        return tuple(
+            Function(self.module, node, f"{self.qualname}.<locals>.{node.name}", self.owner, self)
+            for node in self.homes
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+        )
+
+    @cached_property
+    def bindings(self) -> tuple[Binding, ...]:
+        """What its own statements bind."""
+        facts = self.module.facts
+        return local_bindings(self.node, Place(facts.path, facts.name, facts.is_package))
+
+    @property
+    def scopes(self) -> tuple[tuple[Binding, ...], ...]:
+        """Bindings of the enclosing functions and its own, innermost last."""
+        outer = self.outer.scopes if self.outer else ()
+        return (*outer, self.bindings)
+
+    @property
+    def is_method(self) -> bool:
+        """Whether its first parameter is the instance or the class."""
+        if self.owner is None or self.outer is not None:
+            return False
+        return "staticmethod" not in self._decorators
+
+    @property
+    def is_property(self) -> bool:
+        """Whether reading the attribute runs it."""
+        return bool(self._decorators & {"property", "cached_property"})
+
+    @cached_property
+    def _decorators(self) -> frozenset[str]:
+        names = (dotted_name(d) or "" for d in self.node.decorator_list)
+        return frozenset(name.rpartition(".")[2] for name in names)
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """A statement's place: its block, its index there, and the statement that holds the block."""
+
+    block: list[ast.stmt]
+    index: int
+    parent: ast.stmt | None
+
+
+def _settle(block: list[ast.stmt], parent: ast.stmt | None, found: dict[ast.stmt, Home]) -> None:
+    for index, node in enumerate(block):
+        found[node] = Home(block, index, parent)
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            continue
+        for inner in blocks(node):
+            _settle(inner, node, found)
+
+
+def blocks(node: ast.stmt) -> Iterator[list[ast.stmt]]:
+    """The blocks of a compound statement, in source order."""
+    if isinstance(node, ast.Match):
+        yield from (case.body for case in node.cases)
+        return
+    yield getattr(node, "body", [])
+    for handler in getattr(node, "handlers", []):
+        yield handler.body
+    yield getattr(node, "orelse", [])
+    yield getattr(node, "finalbody", [])
+
+
+def expressions(node: ast.stmt) -> Iterator[ast.expr]:
+    """The expressions of a statement, without those of the statements inside it."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.expr):
+            yield child
+        elif isinstance(child, ast.withitem):
+            yield child.context_expr
+
+
+def calls(node: ast.stmt) -> Iterator[ast.Call]:
+    """The calls that a statement makes itself."""
+    for expression in expressions(node):
+        for inner in ast.walk(expression):
+            if isinstance(inner, ast.Call):
+                yield inner
+
+
+def callee_name(call: ast.Call) -> str:
+    """The last name of what is called: `m` for `x.y.m()` and `f().m()`."""
+    callee = call.func
+    if isinstance(callee, ast.Attribute):
+        return callee.attr
+    return callee.id if isinstance(callee, ast.Name) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class CallSite:
+    """One call: the function and the statement it stands in."""
+
+    function: Function
+    statement: ast.stmt
+    call: ast.Call
+
+
+@dataclass
+class Universe:
+    """All functions of `modules`."""
+
+    program: Program
+    modules: tuple[Module, ...]
+    _parsed: dict[tuple[Module, tuple[int, int]], tuple[Function, ...]] = field(
+        default_factory=dict
+    )
+    _sites: dict[str, tuple[CallSite, ...]] = field(default_factory=dict)
+    _callers: dict[Function, tuple[CallSite, ...]] = field(default_factory=dict)
+
+    @cached_property
+    def _entries(self) -> tuple[tuple[Module, FunctionFacts, ClassSymbol | None, str], ...]:
+        found = []
+        for module in self.modules:
+            owned = [(f, None) for f in module.facts.functions]
+            owned += [(m, symbol) for symbol in module.classes for m in symbol.facts.methods]
+            for facts, owner in owned:
+                found.append((module, facts, owner, self.text(module, facts)))
+        return tuple(found)
+
+    @cached_property
+    def _by_called(self) -> dict[str, list[int]]:
+        found: dict[str, list[int]] = {}
+        for index, (_, facts, _, text) in enumerate(self._entries):
+            for name in set(_CALLED.findall(text)) | {facts.name}:
+                found.setdefault(name, []).append(index)
+        return found
+
+    @cached_property
+    def _by_name(self) -> dict[str, list[int]]:
+        found: dict[str, list[int]] = {}
+        for index, (_, facts, _, _) in enumerate(self._entries):
+            found.setdefault(facts.name, []).append(index)
+        return found
+
+    def mentioning(self, word: str) -> Iterator[Function]:
+        """Every function, nested ones included, whose outermost function contains `word`."""
+        for index, (_, _, _, text) in enumerate(self._entries):
+            if word in text:
+                yield from self._with_nested(index)
+
+    def named(self, name: str) -> Iterator[Function]:
+        """Functions and methods called `name`, nested ones excluded."""
+        for index in self._by_name.get(name, ()):
+            yield from self._with_nested(index)[:1]
+
+    def text(self, module: Module, facts: FunctionFacts) -> str:
+        """The source of the function that `facts` describes."""
+        lines = self.program.modules.text(module.tree, module.facts.path).lines
+        return "\n".join(lines[facts.lines[0] - 1 : facts.lines[1]])
+
+    def function(self, module: Module, facts: FunctionFacts) -> Function | None:
+        """The function that `facts` describes."""
+        for index in self._by_name.get(facts.name, ()):
+            entry = self._entries[index]
+            if entry[0] is module and entry[1].lines == facts.lines:
+                return next(iter(self._with_nested(index)), None)
+        node = self.program.function(module, facts)
+        if node is None:
+            return None
+        key = (module, facts.lines)
+        if key not in self._parsed:  # an ancestor's method, in a module outside the universe
+            owner = next((c for c in module.classes if facts in c.facts.methods), None)
+            self._parsed[key] = tuple(_family(Function(module, node, facts.qualname, owner)))
+        return self._parsed[key][0]
+
+    def calls_of(self, name: str) -> tuple[CallSite, ...]:
+        """Every call, anywhere in the universe, whose callee's last name is `name`."""
+        if name not in self._sites:
+            self._sites[name] = tuple(
+                CallSite(function, statement, call)
+                for index in self._by_called.get(name, ())
+                for function in self._with_nested(index)
+                for statement in function.homes
+                for call in calls(statement)
+                if callee_name(call) == name
+            )
+        return self._sites[name]
+
+    def _with_nested(self, index: int) -> tuple[Function, ...]:
+        module, facts, owner, _ = self._entries[index]
+        key = (module, facts.lines)
+        if key not in self._parsed:
+            node = self.program.function(module, facts)
+            top = Function(module, node, facts.qualname, owner) if node is not None else None
+            self._parsed[key] = tuple(_family(top)) if top is not None else ()
+        return self._parsed[key]
+
+    # Who is called
+
+    def callees(
+        self, function: Function, call: ast.Call, statement: ast.stmt | None = None
+    ) -> tuple[Function, ...]:
+        """The functions of the universe that `call`, made by `statement`, may run."""
+        callee = call.func
+        if isinstance(callee, ast.Name):
+            return self._by_plain_name(function, callee.id)
+        if not isinstance(callee, ast.Attribute):
+            return ()
+        receiver = callee.value
+        if isinstance(receiver, ast.Name) and receiver.id in ("self", "cls") and function.owner:
+            return self._methods(function.owner, callee.attr)
+        if isinstance(receiver, ast.Call) and dotted_name(receiver.func) == "super":
+            return self._parent_method(function, callee.attr)
+        # Imported here: types are told by functions, which are found here.
+        from dcplint.flow.types import classes_of, narrowed
+
+        owners = narrowed(self, function, statement, receiver) if statement else frozenset()
+        owners = owners or classes_of(self, function, receiver)
+        if owners:
+            targets = (f for owner in owners for f in self._methods(owner, callee.attr))
+            return tuple(dict.fromkeys(targets))
+        dotted = dotted_name(callee)
+        if dotted is not None:
+            found = self.program.linker.name(function.module, dotted, function.scopes)
+            if isinstance(found, FunctionSymbol):
+                target = self.function(found.module, found.facts)
+                return (target,) if target is not None else ()
+            owner = self.program.linker.name(
+                function.module, dotted.rpartition(".")[0], function.scopes
+            )
+            if isinstance(owner, ClassSymbol):
+                return self._methods(owner, callee.attr)
+        return tuple(f for f in self.named(callee.attr) if f.owner is not None)
+
+    def _by_plain_name(self, function: Function, name: str) -> tuple[Function, ...]:
+        scope: Function | None = function
+        while scope is not None:
+            for nested in scope.nested:
+                if nested.node.name == name:
+                    return (nested,)
+            scope = scope.outer
+        found = self.program.linker.name(function.module, name, function.scopes)
+        if isinstance(found, FunctionSymbol):
+            target = self.function(found.module, found.facts)
+            return (target,) if target is not None else ()
+        return ()
+
+    def _methods(self, owner: ClassSymbol, name: str) -> tuple[Function, ...]:
+        """The method that `owner` has, and those by which subclasses replace it."""
+        found = self.program.method(owner, name)
+        targets = [self.function(found.owner.module, found.facts)] if found else []
+        for candidate in self.named(name):
+            heir = candidate.owner
+            if heir is not None and heir is not owner:
+                if owner in self.program.mro(heir).classes:
+                    targets.append(candidate)
+        return tuple(target for target in targets if target is not None)
+
+    def _parent_method(self, function: Function, name: str) -> tuple[Function, ...]:
+        """What `super().name()` runs: the next class's method, or, where a base is decided at run
+        time (`class X(underlying_builder)`), that of any class which plays the base's role."""
+        if function.owner is None:
+            return ()
+        program = self.program
+        for entry in program.mro(function.owner).entries[1:]:
+            if isinstance(entry, ClassSymbol):
+                for facts in entry.facts.methods:
+                    if facts.name == name:
+                        target = self.function(entry.module, facts)
+                        return (target,) if target is not None else ()
+            elif entry.role:
+                heirs = [f for f in self.named(name) if f.owner and f.owner is not function.owner]
+                return tuple(f for f in heirs if f.owner and entry.role in program.roles(f.owner))
+        return ()
+
+    def callers(self, target: Function) -> tuple[CallSite, ...]:
+        """The calls that may run `target`; for a constructor, those that make an instance too."""
+        if target not in self._callers:
+            self._callers[target] = tuple(self._find_callers(target))
+        return self._callers[target]
+
+    def _find_callers(self, target: Function) -> Iterator[CallSite]:
+        for site in self.calls_of(target.node.name):
+            found = self.callees(site.function, site.call, site.statement)
+            if target in found and fits(target, site.call):
+                yield site
+        if target.node.name == "__init__" and target.owner is not None:
+            for site in self.calls_of(target.owner.facts.name):
+                dotted = dotted_name(site.call.func) or ""
+                made = self.program.linker.name(
+                    site.function.module, dotted, site.function.scopes
+                )
+                if made is target.owner and fits(target, site.call):
+                    yield site
+
+
+def _family(function: Function) -> Iterator[Function]:
+    yield function
+    for nested in function.nested:
+        yield from _family(nested)
+
+
+def fits(target: Function, call: ast.Call) -> bool:
+    """Whether the arguments of `call` can be those of `target`: none too many, none missing."""
+    spec = target.node.args
+    if spec.kwarg is None:
+        names = set(target.parameters)
+        if any(k.arg is not None and k.arg not in names for k in call.keywords):
+            return False
+    ordered = [a.arg for a in (*spec.posonlyargs, *spec.args)][1 if target.is_method else 0 :]
+    if any(isinstance(a, ast.Starred) for a in call.args) or any(
+        k.arg is None for k in call.keywords
+    ):
+        return True
+    if len(call.args) > len(ordered) and spec.vararg is None:
+        return False
+    given = {*ordered[: len(call.args)], *(k.arg for k in call.keywords)}
+    optional = set(ordered[len(ordered) - len(spec.defaults) :]) if spec.defaults else set()
+    optional |= {a.arg for a, d in zip(spec.kwonlyargs, spec.kw_defaults, strict=True) if d}
+    return all(name in given | optional for name in (*ordered, *(a.arg for a in spec.kwonlyargs)))
+
+
+def argument(target: Function, call: ast.Call, name: str) -> ast.expr | None:
+    """What `call` passes for parameter `name`: an argument, or the default.
+
+    None where it cannot be told (`*args`, `**kwargs`).
+    """
+    for keyword in call.keywords:
+        if keyword.arg == name:
+            return keyword.value
+    spec = target.node.args
+    positional = [a.arg for a in (*spec.posonlyargs, *spec.args)]
+    offset = 1 if target.is_method and not _is_unbound(target, call) else 0
+    if name in positional:
+        index = positional.index(name) - offset
+        before = call.args[: index + 1]
+        if any(isinstance(a, ast.Starred) for a in before):
+            return None
+        if 0 <= index < len(call.args):
+            return call.args[index]
+    if any(k.arg is None for k in call.keywords):
+        return None
+    return default(target, name)
+
+
+def default(target: Function, name: str) -> ast.expr | None:
+    """The default of parameter `name`, if it has one."""
+    spec = target.node.args
+    positional = [a.arg for a in (*spec.posonlyargs, *spec.args)]
+    with_default = positional[len(positional) - len(spec.defaults) :] if spec.defaults else []
+    if name in with_default:
+        return spec.defaults[with_default.index(name)]
+    keyword_only = [a.arg for a in spec.kwonlyargs]
+    return spec.kw_defaults[keyword_only.index(name)] if name in keyword_only else None
+
+
+def _is_unbound(target: Function, call: ast.Call) -> bool:
+    """`Base.method(self, …)`: the instance is passed along."""
+    callee = call.func
+    return (
+        isinstance(callee, ast.Attribute)
+        and isinstance(callee.value, ast.Name)
+        and target.owner is not None
+        and callee.value.id == target.owner.facts.name
+    )

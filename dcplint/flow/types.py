@@ -1,0 +1,194 @@
+"""What classes an expression may be an instance of, where annotations or constructions say so."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TypeGuard
+
+from dcplint.facts.expressions import dotted_name
+from dcplint.flow.functions import Function, Universe
+from dcplint.program.symbols import ClassSymbol
+
+_DEPTH = 4
+
+
+def classes_of(
+    universe: Universe, function: Function, node: ast.expr, depth: int = _DEPTH
+) -> frozenset[ClassSymbol]:
+    """The classes `node` may be an instance of in `function`; empty where it cannot be told."""
+    if depth == 0:
+        return frozenset()
+    found: set[ClassSymbol] = set()
+    for candidates in _candidates(universe, function, node, depth):
+        if not candidates:
+            return frozenset()
+        found |= candidates
+    return frozenset(found)
+
+
+def narrowed(
+    universe: Universe, function: Function, statement: ast.stmt, node: ast.expr
+) -> frozenset[ClassSymbol]:
+    """The classes to which an `isinstance` test that holds at `statement` narrows `node`."""
+    wanted = ast.dump(node)
+    current: ast.stmt | None = statement if statement in function.homes else None
+    while current is not None:
+        home = function.homes[current]
+        tests = [n.test for n in home.block[: home.index] if isinstance(n, ast.Assert)]
+        if isinstance(home.parent, ast.If) and home.block is home.parent.body:
+            tests.append(home.parent.test)
+        for test in tests:
+            for part in test.values if _is_and(test) else [test]:
+                if _tests_instance(part, wanted):
+                    return annotated(universe, function, _as_union(part.args[1]))
+        current = home.parent
+    return frozenset()
+
+
+def _is_and(test: ast.expr) -> TypeGuard[ast.BoolOp]:
+    return isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And)
+
+
+def _tests_instance(test: ast.expr, wanted: str) -> TypeGuard[ast.Call]:
+    return (
+        isinstance(test, ast.Call)
+        and dotted_name(test.func) == "isinstance"
+        and len(test.args) == 2
+        and ast.dump(test.args[0]) == wanted
+    )
+
+
+def _as_union(classes: ast.expr) -> ast.expr:
+    """`(A, B)`, as `isinstance` takes it, written as `A | B`."""
+    if not isinstance(classes, ast.Tuple) or not classes.elts:
+        return classes
+    union = classes.elts[0]
+    for other in classes.elts[1:]:
+        union = ast.BinOp(union, ast.BitOr(), other)
+    return union
+
+
+def _candidates(
+    universe: Universe, function: Function, node: ast.expr, depth: int
+) -> Iterator[frozenset[ClassSymbol]]:
+    if isinstance(node, ast.Call):
+        yield _constructed(universe, function, node)
+    elif isinstance(node, ast.Name):
+        yield from _of_name(universe, function, node.id, depth)
+    elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        if node.value.id == "self" and function.owner is not None:
+            yield from _of_attribute(universe, function.owner, node.attr, depth)
+    elif isinstance(node, ast.IfExp):
+        for branch in (node.body, node.orelse):
+            if not _is_none(branch):
+                yield classes_of(universe, function, branch, depth - 1)
+
+
+def _is_none(node: ast.expr | None) -> bool:
+    """A value that says nothing of the class: none at all, or None."""
+    return node is None or (isinstance(node, ast.Constant) and node.value is None)
+
+
+def _of_name(
+    universe: Universe, function: Function, name: str, depth: int
+) -> Iterator[frozenset[ClassSymbol]]:
+    if name == "self" and function.is_method and function.owner is not None:
+        yield frozenset({function.owner})
+        return
+    for parameter in _parameters(function):
+        if parameter.arg == name:
+            yield annotated(universe, function, parameter.annotation)
+            return
+    for node in function.homes:
+        if isinstance(node, ast.AnnAssign) and dotted_name(node.target) == name:
+            yield annotated(universe, function, node.annotation)
+        elif isinstance(node, ast.Assign) and any(dotted_name(t) == name for t in node.targets):
+            if not _is_none(node.value):
+                yield classes_of(universe, function, node.value, depth - 1)
+
+
+def _of_attribute(
+    universe: Universe, owner: ClassSymbol, name: str, depth: int
+) -> Iterator[frozenset[ClassSymbol]]:
+    for method, value, annotation in attribute_settings(universe, owner, name):
+        if annotation is not None:
+            yield annotated(universe, method, annotation)
+            return  # what is declared holds for every assignment
+    for method, value, _ in attribute_settings(universe, owner, name):
+        if value is not None and not _is_none(value):
+            yield classes_of(universe, method, value, depth - 1)
+
+
+def attribute_settings(
+    universe: Universe, owner: ClassSymbol, name: str
+) -> Iterator[tuple[Function, ast.expr | None, ast.expr | None]]:
+    """(method, value, annotation) of every `self.name = value` in the class and its ancestors.
+
+    A property of that name comes alone, as itself, without value and annotation.
+    """
+    for entry in universe.program.mro(owner).classes:
+        for facts in entry.facts.methods:
+            if name not in universe.text(entry.module, facts):
+                continue
+            method = universe.function(entry.module, facts)
+            if method is None:
+                continue
+            if facts.name == name and method.is_property:
+                yield method, None, None
+                return
+            for node in method.homes:
+                if isinstance(node, ast.Assign) and any(_is_own(t, name) for t in node.targets):
+                    yield method, node.value, None
+                elif isinstance(node, ast.AnnAssign) and _is_own(node.target, name):
+                    yield method, node.value, node.annotation
+
+
+def _is_own(target: ast.expr, name: str) -> bool:
+    return dotted_name(target) == f"self.{name}"
+
+
+def _constructed(
+    universe: Universe, function: Function, call: ast.Call
+) -> frozenset[ClassSymbol]:
+    dotted = dotted_name(call.func)
+    if dotted is None:
+        return frozenset()
+    found = universe.program.linker.name(function.module, dotted, function.scopes)
+    return frozenset({found}) if isinstance(found, ClassSymbol) else frozenset()
+
+
+def annotated(
+    universe: Universe, function: Function, annotation: ast.expr | None
+) -> frozenset[ClassSymbol]:
+    """The classes of the program that an annotation names (`C`, `"C"`, `C | None`, `A | B`)."""
+    found = (
+        universe.program.linker.name(function.module, name, function.scopes)
+        for name in _names(annotation)
+    )
+    return frozenset(symbol for symbol in found if isinstance(symbol, ClassSymbol))
+
+
+def _names(annotation: ast.expr | None) -> Iterator[str]:
+    if annotation is None:
+        return
+    if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
+        try:
+            yield from _names(ast.parse(annotation.value, mode="eval").body)
+        except SyntaxError:
+            return
+    elif isinstance(annotation, ast.BinOp):
+        yield from _names(annotation.left)
+        yield from _names(annotation.right)
+    elif isinstance(annotation, ast.Subscript):
+        if (dotted_name(annotation.value) or "").rpartition(".")[2] in ("Optional", "Annotated"):
+            yield from _names(annotation.slice)
+    else:
+        dotted = dotted_name(annotation)
+        if dotted is not None:
+            yield dotted
+
+
+def _parameters(function: Function) -> Iterator[ast.arg]:
+    spec = function.node.args
+    yield from (*spec.posonlyargs, *spec.args, *spec.kwonlyargs)
