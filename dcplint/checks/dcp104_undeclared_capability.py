@@ -3,7 +3,7 @@
 ## What it flags
 A concrete class with a DCP path of its own (it merges over ranks, exchanges tensors over the DCP
 group, computes with its rank, asks whether it must return the LSE, or computes something only where
-DCP is on) whose capability resolves to false by the engine's default, in a release where a gate
+DCP is on), or one that states a capability which only DCP has a use for (returning the LSE), whose capability resolves to false by the engine's default, in a release where a gate
 reads it.
 
 ## Why it breaks
@@ -34,17 +34,19 @@ The class is run under DCP with the capability forced on: a merged output equal 
 sequence's confirms that it should say True.
 
 ## Known limits
-Only the class's own methods count, not helpers it calls in other modules.
+Only the class's own methods count, not helpers it calls in other modules. Where the only sign is
+the stated LSE, that statement may be the wrong one: the confidence is then medium.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from dcplint.checks import capability_evidence as evidence
 from dcplint.checks.base import Context, Rule
 from dcplint.contracts.model import Capability
-from dcplint.findings.model import Evidence, Finding, Role, Severity
+from dcplint.findings.model import Confidence, Evidence, Finding, Role, Severity
 from dcplint.program.attributes import Kind
 from dcplint.program.dcp_use import refusal, service
 from dcplint.program.symbols import ClassSymbol
@@ -81,24 +83,58 @@ def check(context: Context) -> Iterator[Finding]:
 
 def _finding(context: Context, symbol: ClassSymbol, capability: Capability) -> Iterator[Finding]:
     program = context.program
-    use = service(program, symbol)
-    if use is None or refusal(program, symbol) is not None:
+    if refusal(program, symbol) is not None:
+        return
+    found = _path(context, symbol, capability) or _statement(context, symbol, capability)
+    if found is None:
         return
     said = program.promise(symbol, capability)
-    steps = [
-        Evidence(
-            f"{use.method.facts.qualname} {use.what}",
-            program.location(use.method.owner.module, use.position),
-            Role.GUARD,
-        ),
-        *evidence.origin(context, capability.name, said),
-        evidence.walk(context, symbol, capability.name, said),
-        *evidence.gates(context, capability),
-    ]
     yield RULE.finding(
-        f"`{symbol}` {use.what.split(' (')[0]} but never states `{capability.name}`: "
-        "by the default it is False, and the engine will not choose it under DCP",
+        found.message,
         program.location_of(symbol),
         symbol=symbol.facts.qualname,
-        evidence=tuple(steps),
+        confidence=found.confidence,
+        evidence=(
+            found.proof,
+            *evidence.origin(context, capability.name, said),
+            evidence.walk(context, symbol, capability.name, said),
+            *evidence.gates(context, capability),
+        ),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    message: str
+    proof: Evidence
+    confidence: Confidence
+
+
+def _path(context: Context, symbol: ClassSymbol, capability: Capability) -> _Found | None:
+    """A DCP path in the class's own code."""
+    use = service(context.program, symbol)
+    if use is None:
+        return None
+    where = context.program.location(use.method.owner.module, use.position)
+    return _Found(
+        f"`{symbol}` {use.what.split(' (')[0]} but never states `{capability.name}`: "
+        "by the default it is False, and the engine will not choose it under DCP",
+        Evidence(f"{use.method.facts.qualname} {use.what}", where, Role.GUARD),
+        Confidence.HIGH,
+    )
+
+
+def _statement(context: Context, symbol: ClassSymbol, capability: Capability) -> _Found | None:
+    """A statement, by the class or its own lineage, that nothing but DCP has a use for."""
+    for other, said in evidence.implied(context, symbol, capability):
+        if said.kind not in (Kind.EXPLICIT, Kind.INHERITED) or not said.holds():
+            continue
+        proof = next(evidence.origin(context, other.name, said), None)
+        if proof is not None:
+            return _Found(
+                f"`{symbol}` says `{other.name} = {said.value}`, which only DCP asks for, but "
+                f"leaves `{capability.name}` at its default, False: one of the two is wrong",
+                proof,
+                Confidence.MEDIUM,
+            )
+    return None

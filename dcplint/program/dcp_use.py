@@ -30,9 +30,8 @@ def refusal(program: Program, symbol: ClassSymbol) -> Use | None:
         node = program.function(method.owner.module, method.facts)
         if node is None:
             continue
-        guards = Guards(program.contract.vocabulary)
-        for step in running(node, program.contract.vocabulary):
-            guards.learn(step.node)
+        guards = _guards(program, method)
+        for step in running(node, guards):
             refuses = isinstance(step.node, ast.Raise) and step.opened
             if isinstance(step.node, ast.Assert):
                 refuses = guards.truth(step.node.test) is False
@@ -56,22 +55,35 @@ def service(program: Program, symbol: ClassSymbol) -> Use | None:
     branch that only DCP opens and that computes something. Storing the sizes, passing them on
     and refusing is not.
     """
-    for facts in symbol.facts.methods:
-        if not _mentions_dcp(program, symbol, facts):
+    kept: set[str] = set()  # attributes that hold the DCP group
+    methods = sorted(symbol.facts.methods, key=lambda facts: facts.name != "__init__")
+    for facts in methods:
+        if not _mentions_dcp(program, symbol, facts, kept):
             continue
         node = program.function(symbol.module, facts)
         if node is None:
             continue
-        use = _work(program, node)
+        guards = _guards(program, Method(symbol, facts))
+        guards.groups |= kept
+        use = _work(program, node, guards)
         if use is not None:
             return Use(Method(symbol, facts), position(use[0]), use[1])
+        kept |= {name for name in guards.groups if "." in name}
     return None
 
 
-def _mentions_dcp(program: Program, symbol: ClassSymbol, facts: FunctionFacts) -> bool:
+def _guards(program: Program, method: Method) -> Guards:
+    return Guards(program.contract.vocabulary, lambda dotted: program.canonical(method, dotted))
+
+
+def _mentions_dcp(
+    program: Program, symbol: ClassSymbol, facts: FunctionFacts, kept: set[str]
+) -> bool:
     vocabulary = program.contract.vocabulary
-    words = {*vocabulary.sizes, *vocabulary.ranks}
-    words |= {name.rpartition(".")[2] for name in (*vocabulary.groups, *vocabulary.merges)}
+    words = {*vocabulary.sizes, *vocabulary.ranks, *kept}
+    words |= program.spellings(
+        frozenset(name.rpartition(".")[2] for name in (*vocabulary.groups, *vocabulary.merges))
+    )
     words |= {derived.name for derived in program.contract.derived}
     lines = program.modules.text(symbol.module.tree, symbol.path).lines
     source = "\n".join(lines[facts.lines[0] - 1 : facts.lines[1]])
@@ -79,31 +91,34 @@ def _mentions_dcp(program: Program, symbol: ClassSymbol, facts: FunctionFacts) -
 
 
 def _work(
-    program: Program, function: ast.FunctionDef | ast.AsyncFunctionDef
+    program: Program, function: ast.FunctionDef | ast.AsyncFunctionDef, guards: Guards
 ) -> tuple[ast.AST, str] | None:
     vocabulary = program.contract.vocabulary
     merges = {name.rpartition(".")[2] for name in vocabulary.merges}
     derived = {d.name for d in program.contract.derived}
-    guards = Guards(vocabulary)
-    for step in running(function, vocabulary):
-        guards.learn(step.node)
+    for step in running(function, guards):
         for node in _own_expressions(step.node):
             if isinstance(node, ast.Call):
                 callee = node.func
-                name = (dotted_name(callee) or "").rpartition(".")[2]
+                name = guards.canonical(dotted_name(callee) or "").rpartition(".")[2]
                 if name in merges:
                     return node, f"merges over ranks with {name}()"
-                if isinstance(callee, ast.Attribute) and callee.attr in vocabulary.collectives:
-                    if guards.is_group(callee.value):
-                        return node, f"exchanges tensors over the DCP group ({shorten(node)})"
+                collective = isinstance(callee, ast.Attribute) and (
+                    callee.attr in vocabulary.collectives and guards.is_group(callee.value)
+                )
+                if collective:
+                    return node, f"exchanges tensors over the DCP group ({shorten(node)})"
                 if step.exclusive and function.name != "__init__" and not _is_plumbing(step.node):
                     return node, f"computes {shorten(node)} only where DCP is on"
             if isinstance(node, ast.BinOp) and any(map(guards.is_rank, (node.left, node.right))):
                 return node, f"computes with the DCP rank ({shorten(node)})"
-            if isinstance(node, ast.Attribute) and node.attr in derived:
-                if isinstance(node.ctx, ast.Load):
-                    return node, f"asks {shorten(node)}"
+            if isinstance(node, ast.Attribute) and node.attr in derived and _is_read(node):
+                return node, f"asks {shorten(node)}"
     return None
+
+
+def _is_read(node: ast.Attribute) -> bool:
+    return isinstance(node.ctx, ast.Load)
 
 
 def _is_plumbing(node: ast.stmt) -> bool:

@@ -8,7 +8,7 @@ from one that cannot, however the guard is spelled.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
 from dcplint.contracts.model import Vocabulary
@@ -22,10 +22,12 @@ _OFF = (1,)
 class Guards:
     """Evaluates tests of one function.
 
-    aliases, groups: locals that hold the DCP world size, or the DCP process group.
+    canonical: what a dotted name in that function stands for. aliases, groups: names that hold
+    the DCP world size, or the DCP process group.
     """
 
     vocabulary: Vocabulary
+    canonical: Callable[[str], str] = str
     aliases: set[str] = field(default_factory=set)
     groups: set[str] = field(default_factory=set)
 
@@ -102,18 +104,17 @@ class Guards:
         """Whether `node` is the DCP process group, as its getter returns it."""
         if isinstance(node, ast.Call):
             getters = {name.rpartition(".")[2] for name in self.vocabulary.groups}
-            return (dotted_name(node.func) or "").rpartition(".")[2] in getters
-        return isinstance(node, ast.Name) and node.id in self.groups
+            return self.canonical(dotted_name(node.func) or "").rpartition(".")[2] in getters
+        return dotted_name(node) in self.groups
 
     def learn(self, node: ast.stmt) -> None:
-        """Take note of locals that are assigned the DCP world size or group."""
+        """Take note of names that are assigned the DCP world size or group."""
         if not isinstance(node, ast.Assign):
             return
-        names = {target.id for target in node.targets if isinstance(target, ast.Name)}
         if self.is_size(node.value):
-            self.aliases |= names
+            self.aliases |= {t.id for t in node.targets if isinstance(t, ast.Name)}
         elif self.is_group(node.value):
-            self.groups |= names
+            self.groups |= {name for t in node.targets if (name := dotted_name(t))}
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,11 +130,9 @@ class Running:
     exclusive: bool = False
 
 
-def running(
-    function: ast.FunctionDef | ast.AsyncFunctionDef, vocabulary: Vocabulary
-) -> Iterator[Running]:
-    """The statements of `function` that can run when DCP is on, in order."""
-    walk = _Walk(Guards(vocabulary))
+def running(function: ast.FunctionDef | ast.AsyncFunctionDef, guards: Guards) -> Iterator[Running]:
+    """The statements of `function` that can run when DCP is on, in order. `guards` learns."""
+    walk = _Walk(guards)
     walk.block(function.body, _Under(certain=True))
     return iter(walk.found)
 

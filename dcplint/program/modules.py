@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -143,6 +143,10 @@ class Modules:
         place = Place(relative, name, relative.rpartition("/")[2] == "__init__.py")
         facts = extract(parsed.tree, place, parsed.ends, self.words.occurring(text))
         return Module(facts, tree.tree)
+
+    def loaded(self, tree: Tree) -> Iterator[Module]:
+        """The modules of a tree that have been parsed so far."""
+        return (m for (of, _), m in self._loaded.items() if of is tree and m is not None)
 
     def text(self, tree: Tree, relative: str) -> SourceText:
         """The text of a file, for messages; empty where it cannot be read."""

@@ -13,14 +13,14 @@ from functools import cached_property
 from dcplint.contracts.model import Capability, Contract
 from dcplint.facts.extract import Place as ModulePlace
 from dcplint.facts.extract import local_bindings
-from dcplint.facts.model import FunctionFacts, Position, ReadFact
+from dcplint.facts.model import Binding, FunctionFacts, Position, ReadFact, Source
 from dcplint.findings.model import Location, Tree
 from dcplint.program.abstractness import abstract_methods
 from dcplint.program.attributes import Attributes, Kind, Place, Resolution
 from dcplint.program.link import Linker
 from dcplint.program.modules import Modules
 from dcplint.program.mro import Hierarchy, Linearization
-from dcplint.program.symbols import ClassSymbol, Module, Unknown, Vanished
+from dcplint.program.symbols import ClassSymbol, FunctionSymbol, Module, Unknown, Vanished
 from dcplint.source.parse import parse_function
 from dcplint.source.text import UnreadableSource
 
@@ -52,6 +52,7 @@ class Program:
     checked: tuple[Module, ...]
     attributes: Attributes = field(init=False)
     _functions: dict[tuple[Module, tuple[int, int]], ast.AST | None] = field(default_factory=dict)
+    _spellings: dict[frozenset[str], frozenset[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         foundation = {c.name for c in self.contract.classes if c.abstract}
@@ -199,6 +200,42 @@ class Program:
         node = self._functions[key]
         return node if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) else None
 
+    def canonical(self, method: Method, dotted: str) -> str:
+        """The absolute name of what `dotted` stands for in a method; itself where that is unknown."""
+        module, node = method.owner.module, self.function(method.owner.module, method.facts)
+        local = local_bindings(node, _place(module)) if node is not None else ()
+        found = self.linker.name(module, dotted, (*method.owner.facts.scopes, local))
+        if isinstance(found, FunctionSymbol):
+            return f"{found.module.facts.name}.{found.facts.name}"
+        return getattr(found, "dotted", "") or dotted
+
+    def spellings(self, names: frozenset[str]) -> frozenset[str]:
+        """`names` and what imports and assignments of the checked tree rename them to."""
+        if names not in self._spellings:
+            self._load_wrappers()
+            renamed = [
+                (binding.name, last)
+                for module in self.modules.loaded(Tree.PROJECT)
+                for binding in module.facts.bindings
+                if (last := _last_part(binding)) != binding.name
+            ]
+            found, before = set(names), 0
+            while len(found) > before:
+                before = len(found)
+                found |= {name for name, last in renamed if last in found}
+            self._spellings[names] = frozenset(found)
+        return self._spellings[names]
+
+    def _load_wrappers(self) -> None:
+        """Load what a plugin imports from itself: it may rename the engine's names there."""
+        package = self.contract.pack.package
+        if any(m.facts.name.partition(".")[0] == package for m in self.checked):
+            return  # the engine does not wrap itself, and it is large
+        for module in self.checked:
+            for binding in module.facts.bindings:
+                if binding.source is Source.IMPORT:
+                    self.linker.absolute(binding.target)
+
     # Places
 
     def reads(self, name: str) -> Iterator[Read]:
@@ -226,6 +263,11 @@ class Program:
     def location_of(self, symbol: ClassSymbol) -> Location:
         """The header of a class."""
         return self.location(symbol.module, symbol.facts.position)
+
+
+def _last_part(binding: Binding) -> str:
+    value = binding.value.text if binding.value is not None else binding.target
+    return value.rpartition(".")[2]
 
 
 def _place(module: Module) -> ModulePlace:
