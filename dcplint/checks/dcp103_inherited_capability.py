@@ -73,9 +73,21 @@ def check(context: Context) -> Iterator[Finding]:
             override = _override(context, symbol, said.place.owner, capability)
             if override is None or program.abstract_methods(symbol) != frozenset():
                 continue
-            if refusal(program, symbol) is None:
+            if refusal(program, symbol) is None and not _is_moot(context, symbol, capability):
                 told.add(symbol)
                 yield _finding(context, capability, override, said)
+
+
+def _is_moot(context: Context, symbol: ClassSymbol, capability: Capability) -> bool:
+    """Whether a gate refuses the class for another reason before the promise is ever relied on."""
+    gated = {gate.capability for gate in context.contract.gates}
+    return any(
+        context.program.promise(symbol, other).holds() is False
+        for other in context.contract.capabilities
+        if other.role == capability.role
+        and other.name in gated
+        and capability.name in other.implies
+    )
 
 
 def _override(

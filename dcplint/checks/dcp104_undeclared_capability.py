@@ -3,8 +3,8 @@
 ## What it flags
 A concrete class with a DCP path of its own (it merges over ranks, exchanges tensors over the DCP
 group, computes with its rank, asks whether it must return the LSE, or computes something only where
-DCP is on), or one that states a capability which only DCP has a use for (returning the LSE), whose capability resolves to false by the engine's default, in a release where a gate
-reads it.
+DCP is on), or one that states what only DCP has a use for (that it can return the LSE), whose
+capability resolves to false by the engine's default, in a release where a gate reads it.
 
 ## Why it breaks
 The selection gate refuses the backend under DCP, and the work in it is lost. It happens to plugins
@@ -95,7 +95,7 @@ def _finding(context: Context, symbol: ClassSymbol, capability: Capability) -> I
         symbol=symbol.facts.qualname,
         confidence=found.confidence,
         evidence=(
-            found.proof,
+            *found.proof,
             *evidence.origin(context, capability.name, said),
             evidence.walk(context, symbol, capability.name, said),
             *evidence.gates(context, capability),
@@ -106,7 +106,7 @@ def _finding(context: Context, symbol: ClassSymbol, capability: Capability) -> I
 @dataclass(frozen=True, slots=True)
 class _Found:
     message: str
-    proof: Evidence
+    proof: tuple[Evidence, ...]
     confidence: Confidence
 
 
@@ -119,7 +119,7 @@ def _path(context: Context, symbol: ClassSymbol, capability: Capability) -> _Fou
     return _Found(
         f"`{symbol}` {use.what.split(' (')[0]} but never states `{capability.name}`: "
         "by the default it is False, and the engine will not choose it under DCP",
-        Evidence(f"{use.method.facts.qualname} {use.what}", where, Role.GUARD),
+        (Evidence(f"{use.method.facts.qualname} {use.what}", where, Role.GUARD),),
         Confidence.HIGH,
     )
 
@@ -129,12 +129,10 @@ def _statement(context: Context, symbol: ClassSymbol, capability: Capability) ->
     for other, said in evidence.implied(context, symbol, capability):
         if said.kind not in (Kind.EXPLICIT, Kind.INHERITED) or not said.holds():
             continue
-        proof = next(evidence.origin(context, other.name, said), None)
-        if proof is not None:
-            return _Found(
-                f"`{symbol}` says `{other.name} = {said.value}`, which only DCP asks for, but "
-                f"leaves `{capability.name}` at its default, False: one of the two is wrong",
-                proof,
-                Confidence.MEDIUM,
-            )
+        return _Found(
+            f"`{symbol}` says `{other.name} = {said.value}`, which only DCP asks for, but "
+            f"leaves `{capability.name}` at its default, False: one of the two is wrong",
+            (*evidence.origin(context, other.name, said), *evidence.gates(context, other)),
+            Confidence.MEDIUM,
+        )
     return None

@@ -13,11 +13,19 @@ the model then runs on another backend than the one that was asked for.
 ## Bad
 ```python
 from vllm.attention.backends.abstract import AttentionImpl
+
+
+class MyImpl(AttentionImpl):
+    supports_dcp = False
 ```
 
 ## Good
 ```python
 from vllm.v1.attention.backend import AttentionImpl
+
+
+class MyImpl(AttentionImpl):
+    supports_dcp = False
 ```
 
 ## How it is confirmed
