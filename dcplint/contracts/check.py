@@ -53,6 +53,9 @@ class Engine(Protocol):
     def abstract_methods(self, name: str) -> frozenset[str]:
         """Those of them that are abstract."""
 
+    def fields(self, name: str) -> frozenset[str]:
+        """The annotated attributes in a class's own body."""
+
     def class_value(self, name: str, attribute: str) -> object:
         """The literal a class's own body gives an attribute, or None."""
 
@@ -99,6 +102,7 @@ class _Comparison:
         yield from self._derived()
         yield from self._gates()
         yield from self._accessors()
+        yield from self._fields()
         yield from self._vocabulary()
         yield from self._sources()
 
@@ -367,6 +371,28 @@ class _Comparison:
             if not missing and accessor.name not in self.engine.methods(accessor.owner):
                 message = f"{accessor.owner} has no method {accessor.name}"
                 yield self._here(message, accessor.source, accessor.owner)
+
+    # Contract fields
+
+    def _fields(self) -> Iterator[Disagreement]:
+        for stated in self.contract.fields:
+            missing = list(self._defined(stated.record, stated.source))
+            yield from missing
+            if not missing and stated.name not in self.engine.fields(stated.record):
+                message = f"{stated.record} has no field {stated.name}"
+                yield self._here(message, stated.source, stated.record)
+        present = {(stated.record, stated.name) for stated in self.contract.fields}
+        for stated in self.contract.pack.fields:
+            key = (stated.record, stated.name)
+            if key not in present and self._is_defined(stated.record):
+                if stated.name in self.engine.fields(stated.record):
+                    message = (
+                        f"{stated.record}.{stated.name} exists, where the pack has it in "
+                        f"{stated.releases} only"
+                    )
+                    yield self._here(message, stated.source, stated.record)
+        for refusal in self.contract.refusals:
+            yield from self._defined(refusal.function, refusal.source)
 
     # Words and sources
 

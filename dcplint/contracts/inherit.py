@@ -17,6 +17,7 @@ from packaging.version import Version
 from dcplint.contracts.model import (
     Accessor,
     Capability,
+    ContractField,
     Dated,
     Derived,
     EngineClass,
@@ -100,6 +101,8 @@ def inherit(own: Pack, heritage: Heritage) -> Pack:
             own.accessors, map(heir.accessor, parent.accessors), lambda a: (a.role, a.name)
         ),
         derived=_merge(own.derived, map(heir.derived, parent.derived), lambda d: (d.role, d.name)),
+        fields=_merge(own.fields, map(heir.field, parent.fields), lambda f: (f.record, f.name)),
+        refusals=_merge(own.refusals, map(heir.refusal, parent.refusals), lambda r: r.function),
         terms=terms,
         vocabulary=Vocabulary.of(terms, own.vocabulary.neutral or parent.vocabulary.neutral),
         files={**parent.files, **own.files},
@@ -204,6 +207,21 @@ class _Heir:
             fact,
             name=self.heritage.name(fact.name),
             owner=self.heritage.name(fact.owner),
+            releases=self.heritage.releases(fact.releases),
+        )
+
+    def field(self, fact: ContractField) -> ContractField:
+        return replace(
+            fact,
+            name=self.heritage.name(fact.name),
+            record=self.heritage.name(fact.record),
+            releases=self.heritage.releases(fact.releases),
+        )
+
+    def refusal(self, fact: Refusal) -> Refusal:
+        return replace(
+            fact,
+            function=self.heritage.name(fact.function),
             releases=self.heritage.releases(fact.releases),
         )
 

@@ -21,6 +21,8 @@ from dcplint.contracts.inherit import Heritage, inherit
 from dcplint.contracts.model import (
     ROLES,
     Accessor,
+    ContractField,
+    Refusal,
     Capability,
     Dated,
     Default,
@@ -218,7 +220,7 @@ class _Loader:
     def pack(self, root: Node) -> Pack:
         keys = (
             "engine extends based-on rewrite lacks package distribution known classes "
-            "implementations moved capabilities derived gates accessors vocabulary"
+            "implementations moved capabilities derived gates accessors vocabulary fields refusals"
         )
         top = self.fields(root, "", keys)
         engine = top.text("engine", "an engine name")
@@ -242,6 +244,8 @@ class _Loader:
             derived=tuple(top.items("derived", self._derived)),
             terms=terms,
             implementations=tuple(top.items("implementations", self._class)),
+            fields=tuple(top.items("fields", self._field)),
+            refusals=tuple(top.items("refusals", self._refusal)),
             files={self.shown: self.path},
         )
         if heritage is not None:
@@ -450,6 +454,26 @@ class _Loader:
             owner=fields.text("owner", "a dotted name"),
         )
 
+    def _field(self, node: Node, where: str) -> ContractField:
+        fields = self.fields(node, where, "name record summary optional releases source")
+        return ContractField(
+            name=fields.text("name", "a name"),
+            record=fields.text("record", "a dotted name"),
+            summary=fields.text("summary", "a sentence"),
+            optional=fields.optional("optional") is not None and fields.flag("optional"),
+            releases=fields.releases(),
+            source=fields.source(),
+        )
+
+    def _refusal(self, node: Node, where: str) -> Refusal:
+        fields = self.fields(node, where, "function reason releases source")
+        return Refusal(
+            function=fields.text("function", "a dotted name"),
+            reason=fields.text("reason", "a sentence"),
+            releases=fields.releases(),
+            source=fields.source(),
+        )
+
     def _vocabulary(self, top: _Fields) -> tuple[tuple[Term, ...], tuple[str, ...]]:
         node = top.optional("vocabulary")
         if node is None:
@@ -559,6 +583,10 @@ def _statements(pack: Pack) -> Iterator[tuple[object, Dated, Source]]:
         yield ("moved", m.name), m, m.source
     for a in pack.accessors:
         yield ("accessor", a.role, a.name), a, a.source
+    for f in pack.fields:
+        yield ("field", f.record, f.name), f, f.source
+    for r in pack.refusals:
+        yield ("refusal", r.function), r, r.source
     for d in pack.derived:
         yield ("derived", d.role, d.name), d, d.source
     for t in pack.terms:

@@ -16,7 +16,7 @@ from typing import Generic, Protocol, TypeVar
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-ROLES = ("impl", "backend", "builder", "layer", "metadata", "runner")
+ROLES = ("impl", "backend", "builder", "layer", "metadata", "runner", "drafter")
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,6 +226,35 @@ class Accessor:
 
 
 @dataclass(frozen=True, slots=True)
+class ContractField:
+    """Metadata that the runner owes its consumers whenever DCP is on.
+
+    record: dotted name of the class that carries it. optional: nobody owes it, and a consumer
+    must do without.
+    """
+
+    name: str
+    record: str
+    summary: str
+    optional: bool
+    releases: Releases
+    source: Source
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """An engine function that cannot run, or cannot matter to a consumer, when DCP is on.
+
+    function: dotted name. reason: the assertion or check that keeps it away, in words.
+    """
+
+    function: str
+    reason: str
+    releases: Releases
+    source: Source
+
+
+@dataclass(frozen=True, slots=True)
 class Term:
     """One word of the vocabulary. `kind` is the field of `Vocabulary` it belongs to."""
 
@@ -299,6 +328,8 @@ class Pack:
     vocabulary: Vocabulary
     derived: tuple[Derived, ...] = ()
     terms: tuple[Term, ...] = ()
+    fields: tuple[ContractField, ...] = ()
+    refusals: tuple[Refusal, ...] = ()
     implementations: tuple[EngineClass, ...] = ()
     files: Mapping[str, Path] = field(default_factory=dict, compare=False)
 
@@ -332,6 +363,8 @@ class Pack:
             coverage=coverage,
             derived=tuple(_holding(self.derived, effective)),
             implementations=tuple(_holding(self.implementations, effective)),
+            fields=tuple(_holding(self.fields, effective)),
+            refusals=tuple(_holding(self.refusals, effective)),
         )
 
     def has_lost(self, moved: Moved, version: Version) -> bool:
@@ -376,6 +409,8 @@ class Contract:
     coverage: Coverage = Coverage.EXACT
     derived: tuple[Derived, ...] = ()
     implementations: tuple[EngineClass, ...] = ()
+    fields: tuple[ContractField, ...] = ()
+    refusals: tuple[Refusal, ...] = ()
 
     def capability(self, role: str, name: str) -> Capability | None:
         """The capability of that role and name, or None where this release has none."""

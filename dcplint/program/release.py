@@ -89,6 +89,12 @@ class Release:
         methods = symbol.facts.methods if symbol else ()
         return frozenset(method.name for method in methods if is_abstract(method))
 
+    def fields(self, name: str) -> frozenset[str]:
+        """The annotated attributes in the body of class `name`."""
+        symbol = self._class(name)
+        attributes = symbol.facts.attributes if symbol else ()
+        return frozenset(fact.name for fact in attributes if fact.annotation)
+
     def class_value(self, name: str, attribute: str) -> object:
         """The literal that the body of class `name` gives `attribute`, or None."""
         symbol = self._class(name)
