@@ -30,14 +30,10 @@ def origin(context: Context, name: str, resolution: Resolution) -> Iterator[Evid
 
 
 def walk(context: Context, symbol: ClassSymbol, name: str, resolution: Resolution) -> Evidence:
-    """The classes the lookup passed through without an answer."""
-    silent = [
-        c for c in resolution.walked if resolution.place is None or c is not resolution.place.owner
-    ]
+    """The classes that the lookup passed through."""
     route = " → ".join(str(c) for c in resolution.walked)
-    message = (
-        f"lookup of `{name}`: {route}; {_enumerate(silent)} say{'s' * (len(silent) == 1)} nothing"
-    )
+    says = "none of them says it" if resolution.place is None else "only the last says it"
+    message = f"lookup of `{name}`: {route}; {says}"
     return Evidence(message, context.program.location_of(symbol), Role.MRO)
 
 
@@ -51,13 +47,17 @@ def implied(
             yield other, context.program.promise(symbol, other)
 
 
-def gates(context: Context, capability: Capability) -> Iterator[Evidence]:
-    """The engine code that asks for the promise and refuses."""
+def gates(context: Context, capability: Capability, holds: bool | None) -> Iterator[Evidence]:
+    """The engine code that asks for the promise, and what it does where the answer is `holds`."""
     asked = [gate for gate in context.contract.gates if gate.capability == capability.name]
     for gate in asked:
-        yield Evidence(
-            f"{gate.stage} gate: {gate.outcome}", gate_location(context, gate), Role.GATE
-        )
+        function, asks = gate.function.rpartition(".")[2], f"`{capability.name}`"
+        does = {
+            True: f"{function}() finds {asks} true and lets the class pass",
+            False: f"{gate.outcome}, because {asks} is false",
+            None: f"{gate.outcome}, unless {asks} is true",
+        }
+        yield Evidence(f"{gate.stage} gate: {does[holds]}", gate_location(context, gate), Role.GATE)
     if not asked:
         release = context.contract.version
         owner = f"{capability.owner.rpartition('.')[2]}.{capability.name}"
@@ -108,10 +108,3 @@ def later_releases(
             f"{symbol} would then resolve to {spelled(value)}",
             pack_location(context, default.source.line),
         )
-
-
-def _enumerate(classes: list[ClassSymbol]) -> str:
-    names = [str(c) for c in classes]
-    if len(names) < 2:
-        return "".join(names) or "none"
-    return f"{', '.join(names[:-1])} and {names[-1]}"

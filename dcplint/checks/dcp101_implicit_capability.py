@@ -77,14 +77,13 @@ def _finding(
         *evidence.origin(context, capability.name, resolution),
         evidence.walk(context, symbol, capability.name, resolution),
     ]
+    steps += evidence.gates(context, capability, True)
     denied: Capability | None = None
     for other, said in evidence.implied(context, symbol, capability):
         if said.holds() is False:
             denied = other
         steps += _support(context, symbol, other, said)
-    steps += evidence.gates(context, capability)
-    if denied is not None:
-        steps += evidence.gates(context, denied)
+        steps += evidence.gates(context, other, said.holds())
     steps += evidence.later_releases(context, symbol, capability, resolution)
     base = resolution.place.owner if resolution.place else "the engine"
     message = f"`{symbol}` never states `{capability.name}`: it inherits True from {base}'s default"

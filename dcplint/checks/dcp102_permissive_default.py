@@ -80,7 +80,7 @@ def _finding(context: Context, symbol: ClassSymbol, capability: Capability) -> I
         )
         for heir in heirs
     ]
-    steps += evidence.gates(context, capability)
+    steps += evidence.gates(context, capability, None)
     yield RULE.finding(
         f"`{symbol}` declares `{capability.name} = {said.value}` for every class that says nothing"
         f" ({len(heirs)} in this tree)",

@@ -140,7 +140,7 @@ def _finding(
     elif delegates_to_parent(program, override):
         severity = Severity.NOTE
         message += f"; it hands the work on to {speaker}'s, so the claim probably holds"
-    steps += evidence.gates(context, capability)
+    steps += evidence.gates(context, capability, True)
     return RULE.finding(
         message,
         program.location_of(symbol),

@@ -98,7 +98,7 @@ def _finding(context: Context, symbol: ClassSymbol, capability: Capability) -> I
             *found.proof,
             *evidence.origin(context, capability.name, said),
             evidence.walk(context, symbol, capability.name, said),
-            *evidence.gates(context, capability),
+            *evidence.gates(context, capability, False),
         ),
     )
 
@@ -132,7 +132,7 @@ def _statement(context: Context, symbol: ClassSymbol, capability: Capability) ->
         return _Found(
             f"`{symbol}` says `{other.name} = {said.value}`, which only DCP asks for, but "
             f"leaves `{capability.name}` at its default, False: one of the two is wrong",
-            (*evidence.origin(context, other.name, said), *evidence.gates(context, other)),
+            (*evidence.origin(context, other.name, said), *evidence.gates(context, other, True)),
             Confidence.MEDIUM,
         )
     return None

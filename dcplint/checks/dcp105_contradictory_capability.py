@@ -80,11 +80,13 @@ def _finding(
 ) -> Finding:
     program = context.program
     said, denial = program.promise(symbol, capability), program.promise(symbol, denied)
+    assert said.place is not None
+    own = said.place.owner is symbol
     steps = [
-        *evidence.origin(context, capability.name, said),
+        *([] if own else evidence.origin(context, capability.name, said)),
         *evidence.origin(context, denied.name, denial),
-        *evidence.gates(context, capability),
-        *evidence.gates(context, denied),
+        *evidence.gates(context, capability, True),
+        *evidence.gates(context, denied, False),
     ]
     message = (
         f"`{symbol}` states `{capability.name} = {said.value}` while its `{denied.name}` is False"
@@ -96,8 +98,6 @@ def _finding(
         message += "; it is never used, because the constructor refuses DCP"
         where = program.location(refused.method.owner.module, refused.position)
         steps.append(Evidence(refused.what, where))
-    assert said.place is not None
-    own = said.place.owner is symbol
     return RULE.finding(
         message,
         program.location(symbol.module, said.place.fact.position)

@@ -118,12 +118,12 @@ def _finding(
         for read in reads
     ]
     if later:
-        steps.append(
-            Evidence(
-                f"it is read from {contract.pack.engine} {later[0]} on",
-                pack_location(context, capability.readers_at(later[0])[0].source.line),
-            )
-        )
+        told = f"it is read from {contract.pack.engine} {later[0]} on"
+        line = capability.readers_at(later[0])[0].source.line
+    else:
+        told = f"no release up to {contract.pack.engine} {contract.pack.known[-1]} reads it either"
+        line = capability.source.line
+    steps.append(Evidence(told, pack_location(context, line)))
     yield RULE.finding(
         f"nothing in {engine} reads `{capability.name}` of {_a(capability.role)}: "
         f"what `{symbol}` states has no effect",

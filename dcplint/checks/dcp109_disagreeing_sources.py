@@ -118,10 +118,14 @@ def _finding(
     message: str,
     sources: tuple[Resolution, Resolution],
 ) -> Finding:
-    place = sources[0].place
+    """The finding stands at the first source; the other is evidence."""
+    first, other = sources
+    steps = [
+        *evidence.origin(context, capability.name, other),
+        *evidence.gates(context, capability, first.holds()),
+    ]
+    place = first.place
     assert place is not None
-    steps = [step for said in sources for step in evidence.origin(context, capability.name, said)]
-    steps += evidence.gates(context, capability)
     return RULE.finding(
         message,
         context.program.location(place.module, place.fact.position),
