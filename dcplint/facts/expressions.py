@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Set
 
 from dcplint.facts.model import Expression
 
@@ -11,6 +12,13 @@ _SHORT = 80
 
 def lower(node: ast.expr) -> Expression:
     """The linkable part of `node`; what cannot be linked keeps its text for messages."""
+    try:
+        return _lower(node)
+    except RecursionError:
+        return Expression("other", "…")
+
+
+def _lower(node: ast.expr) -> Expression:
     dotted = dotted_name(node)
     if dotted is not None:
         return Expression("name", dotted)
@@ -23,11 +31,14 @@ def lower(node: ast.expr) -> Expression:
     if isinstance(node, ast.NamedExpr):
         return lower(node.value)
     if isinstance(node, ast.IfExp):
-        return Expression("choice", shorten(node.test), options=(lower(node.body), lower(node.orelse)))
+        options = (lower(node.body), lower(node.orelse))
+        return Expression("choice", shorten(node.test), options=options)
     if isinstance(node, ast.Subscript):
         return Expression("subscript", dotted_name(node.value) or shorten(node.value))
     if isinstance(node, ast.Call):
         return _call(node)
+    if isinstance(node, ast.Attribute) and (module := _imported(node)):
+        return Expression("absolute", module)
     return Expression("other", shorten(node))
 
 
@@ -37,7 +48,12 @@ def _call(node: ast.Call) -> Expression:
     if callee == "getattr" and len(node.args) >= 2:
         owner, name = dotted_name(node.args[0]), node.args[1]
         if owner and isinstance(name, ast.Constant) and isinstance(name.value, str):
-            return Expression("name", f"{owner}.{name.value}")
+            found = Expression("name", f"{owner}.{name.value}")
+            if len(node.args) == 2:
+                return found
+            return Expression("default", shorten(node), options=(found, lower(node.args[2])))
+    if module := _imported(node):
+        return Expression("absolute", module)
     if callee is None:
         callee = _callee_of_result(node.func)
     return Expression("call", callee, arguments=tuple(lower(a) for a in node.args))
@@ -48,8 +64,38 @@ def _callee_of_result(node: ast.expr) -> str:
     return f"?.{node.attr}" if isinstance(node, ast.Attribute) else shorten(node)
 
 
+def _imported(node: ast.expr) -> str | None:
+    """`a.b.C` for `import_module("a.b").C`, where the module is named by a literal."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    if not (isinstance(node, ast.Call) and len(node.args) == 1):
+        return None
+    callee, name = dotted_name(node.func) or "", node.args[0]
+    if callee.rpartition(".")[2] != "import_module" or not isinstance(name, ast.Constant):
+        return None
+    if not isinstance(name.value, str) or name.value.startswith("."):
+        return None
+    return ".".join((name.value, *reversed(parts)))
+
+
+def without(names: Set[str], value: Expression) -> Expression:
+    """`value` with what rests on one of `names`, variables of a function, marked as such."""
+    if value.kind == "literal":
+        return value
+    if value.options:
+        options = tuple(without(names, option) for option in value.options)
+        return Expression(value.kind, value.text, options=options)
+    if value.text.partition(".")[0] in names:
+        return Expression("local", value.text)
+    return value
+
+
 def dotted_name(node: ast.expr) -> str | None:
     """`a.b.c` for nested attributes of a name, else None."""
+    if isinstance(node, ast.Name):
+        return node.id
     parts: list[str] = []
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)

@@ -27,16 +27,18 @@ class Source(enum.Enum):
 class Expression:
     """The part of an expression that linking can use.
 
-    kind: `name` (dotted, in `text`), `literal` (`value`), `call` (of the dotted `text`),
-    `subscript` (of the dotted `text`), `choice` (one of `options`), `other`.
+    kind: `name` (dotted, in `text`), `absolute` (the same, not looked up in the module),
+    `literal` (`value`), `call` (of the dotted `text`), `subscript` (of the dotted `text`), `choice`
+    (one of `options`), `default` (the first of `options` that exists), `local` (rests on a variable
+    of a function), `other`.
     `text` of `other` is the source, shortened, for messages.
     """
 
     kind: str
     text: str = ""
     value: object = None
-    arguments: tuple["Expression", ...] = ()
-    options: tuple["Expression", ...] = ()
+    arguments: tuple[Expression, ...] = ()
+    options: tuple[Expression, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,10 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """One binding of a name in a scope. For imports `target` is the dotted absolute name."""
+    """One binding of a name in a scope. For imports `target` is the dotted absolute name.
+
+    `from target import *` is a binding of the name `*`.
+    """
 
     name: str
     source: Source
@@ -118,7 +123,9 @@ class ClassFacts:
     """A class: header, methods and the attributes that its own source speaks of.
 
     qualname: dotted name inside the module, with `<locals>` as Python writes it.
-    scopes: bindings of the functions that enclose it, innermost last.
+    scopes: bindings of the functions that enclose it, innermost last. body: names that its own
+    body binds, for what the body evaluates. outer: those of the class body it stands in directly,
+    for what its header evaluates.
     base_positions: where each base is written.
     """
 
@@ -133,7 +140,21 @@ class ClassFacts:
     methods: tuple[FunctionFacts, ...] = ()
     scopes: tuple[tuple[Binding, ...], ...] = ()
     base_positions: tuple[Position, ...] = ()
+    body: tuple[Binding, ...] = ()
+    outer: tuple[Binding, ...] = ()
     conditions: tuple[Condition, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ExternalFact:
+    """An attribute set on a class from outside its body.
+
+    owner: dotted name of the class, as seen from inside the functions `scopes`.
+    """
+
+    owner: str
+    fact: AttributeFact
+    scopes: tuple[tuple[Binding, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,18 +178,17 @@ class ReadFact:
 class ModuleFacts:
     """What linking needs to know of one module.
 
-    path: relative to its root, with `/`. name: dotted. stars: absolute names of modules whose
-    public names it imports. exports: `__all__` where it is a literal list, else None.
-    externals: attributes set on other classes, by the dotted name of the owner in this module.
+    path: relative to its root, with `/`. name: dotted. exports: `__all__` where that is plain to
+    see, else None. is_open: it may bind names that its source does not show.
     """
 
     path: str
     name: str
     is_package: bool
     bindings: tuple[Binding, ...]
-    stars: tuple[str, ...]
     exports: tuple[str, ...] | None
     classes: tuple[ClassFacts, ...]
     functions: tuple[FunctionFacts, ...]
-    externals: tuple[tuple[str, AttributeFact], ...] = ()
+    externals: tuple[ExternalFact, ...] = ()
     reads: tuple[ReadFact, ...] = ()
+    is_open: bool = False

@@ -11,24 +11,22 @@ from dcplint.facts.model import ReadFact
 
 def reads_in(tree: ast.Module, words: frozenset[str]) -> Iterator[ReadFact]:
     """Every read in `tree` of an attribute named in `words`, in source order."""
-    return _reads(tree, words, "", False)
-
-
-def _reads(node: ast.AST, words: frozenset[str], scope: str, called: bool) -> Iterator[ReadFact]:
-    if isinstance(node, ast.Attribute):
-        if node.attr in words and isinstance(node.ctx, ast.Load):
-            yield _fact(node.attr, node.value, node, scope, called)
-    elif isinstance(node, ast.Call) and dotted_name(node.func) in ("getattr", "hasattr"):
-        name = node.args[1] if len(node.args) > 1 else None
-        if isinstance(name, ast.Constant) and name.value in words:
-            yield _fact(str(name.value), node.args[0], node, scope, called)
-    if _is_copy(node):
-        return
-    inner = scope
-    if isinstance(node, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
-        inner = f"{scope}.{node.name}" if scope else node.name
-    for child in ast.iter_child_nodes(node):
-        yield from _reads(child, words, inner, isinstance(node, ast.Call) and child is node.func)
+    stack: list[tuple[ast.AST, str, bool]] = [(tree, "", False)]
+    while stack:
+        node, scope, called = stack.pop()
+        if isinstance(node, ast.Attribute):
+            if node.attr in words and isinstance(node.ctx, ast.Load):
+                yield _fact(node.attr, node.value, node, scope, called)
+        elif isinstance(node, ast.Call) and dotted_name(node.func) in ("getattr", "hasattr"):
+            name = node.args[1] if len(node.args) > 1 else None
+            if isinstance(name, ast.Constant) and name.value in words:
+                yield _fact(str(name.value), node.args[0], node, scope, called)
+        elif isinstance(node, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+            scope = f"{scope}.{node.name}" if scope else node.name
+        if not _is_copy(node):
+            callee = node.func if isinstance(node, ast.Call) else None
+            children = list(ast.iter_child_nodes(node))
+            stack += ((child, scope, child is callee) for child in reversed(children))
 
 
 def _is_copy(node: ast.AST) -> bool:

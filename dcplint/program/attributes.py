@@ -8,18 +8,25 @@ unknown, with the reason, unless every possibility says the same.
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from dcplint.facts.model import COMPUTED, AttributeFact, Expression, Setting
-from dcplint.program.link import Linker
+from dcplint.facts.model import COMPUTED, AttributeFact, Condition, Expression, Setting
+from dcplint.program.construction import Construction
+from dcplint.program.flow import in_force, runs, tests
+from dcplint.program.link import Linker, View, body_view, header_view
 from dcplint.program.modules import Modules
 from dcplint.program.mro import Hierarchy, Opaque
-from dcplint.program.symbols import ClassSymbol, FunctionSymbol, Literal, Module, Unknown
+from dcplint.program.symbols import (
+    ClassSymbol,
+    FunctionSymbol,
+    Literal,
+    Module,
+    Unknown,
+)
 
-_ALWAYS = frozenset({"type-checking", "guarded"})  # conditions that hold whenever code runs
-_CONSTRUCTORS = ("__new__", "__init__")
-_IN_CLASS = frozenset({Setting.CLASS_BODY, Setting.PROPERTY, Setting.METHOD, Setting.EXTERNAL})
+_IN_BODY = frozenset({Setting.CLASS_BODY, Setting.PROPERTY, Setting.METHOD, Setting.DELETED})
+_DEEPEST = 40  # values taken from other classes' values; each takes about ten frames
 
 
 class Kind(enum.Enum):
@@ -79,14 +86,22 @@ class _Said:
 
 @dataclass(slots=True)
 class Attributes:
-    """Resolves attributes. `foundation`: dotted names of the engine bases that only set defaults."""
+    """Resolves attributes. `foundation`: dotted names of the engine bases that only set defaults.
+
+    externals: what is set on a class from outside its body.
+    """
 
     modules: Modules
     linker: Linker
     hierarchy: Hierarchy
     foundation: frozenset[str]
     externals: dict[ClassSymbol, list[Place]] = field(default_factory=dict)
+    _construction: Construction = field(init=False)
     _resolved: dict[tuple[ClassSymbol, str], Resolution] = field(default_factory=dict)
+    _running: set[tuple[ClassSymbol, str]] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self._construction = Construction(self.modules, self.hierarchy)
 
     def resolve(self, symbol: ClassSymbol, name: str) -> Resolution:
         """What `symbol` says of attribute `name`."""
@@ -108,33 +123,64 @@ class Attributes:
         order = self.hierarchy.linearize(symbol)
         if order.problem:
             return Resolution(Kind.UNKNOWN, reason=order.problem)
+        key = (symbol, name)
+        if key in self._running or len(self._running) > _DEEPEST:
+            return Resolution(Kind.UNKNOWN, reason=f"`{name}` is defined in terms of itself")
+        self._running.add(key)
+        try:
+            return self._on_class(symbol, name)
+        finally:
+            self._running.discard(key)
+
+    def _on_class(self, symbol: ClassSymbol, name: str) -> Resolution:
+        entries = self.hierarchy.linearize(symbol).entries
         walked: list[ClassSymbol] = []
-        for entry in order.entries:
+        possible: list[_Said] = []  # said under conditions by the classes walked so far
+        for entry in entries:
             if isinstance(entry, Opaque):
                 if entry.neutral:
                     continue
                 return Resolution(Kind.UNKNOWN, reason=entry.reason, walked=tuple(walked))
             walked.append(entry)
-            said = self._said_by_class(entry, name)
-            if said is not None:
-                return self._resolution(symbol, said, tuple(walked))
+            told, certain = self._told_by(entry, name)
+            possible += told
+            if certain or any(said.unknown for said in told):
+                return self._resolution(symbol, self._agreed(possible), tuple(walked))
+        if possible:
+            said = _Said(possible[0].place, reason=self._conditional(possible[0].place))
+            return self._resolution(symbol, said, tuple(walked))
         reason = f"no class defines `{name}`"
         return Resolution(Kind.UNKNOWN, reason=reason, walked=tuple(walked))
 
     def resolve_on_instance(self, symbol: ClassSymbol, name: str) -> Resolution | None:
-        """What methods set on an instance, where any does."""
-        said = list(self._said_on_instance(symbol, name))
-        if not said:
+        """What methods set on an instance, where that can differ from what its class says."""
+        set_by, certain = self._construction.sets(symbol, name)
+        later = self._construction.sets_later(symbol, name)
+        if not set_by and not later:
             return None
         walked = self.hierarchy.linearize(symbol).classes
-        unknown = next((s for s in said if s.unknown), None)
-        if unknown is not None:
-            return self._resolution(symbol, unknown, walked)
-        decided = [s for s in said if all(c.kind in _ALWAYS for c in s.place.fact.conditions)]
-        if not decided or any(s.value != said[0].value for s in said):
-            reason = self._conditional(said[0].place)
-            return Resolution(Kind.UNKNOWN, place=said[0].place, reason=reason, walked=walked)
-        return self._resolution(symbol, decided[0], walked)
+        told = [self._evaluate(self._place(owner, fact)) for owner, fact in set_by]
+        found = self._resolution(symbol, self._agreed(told), walked) if told else None
+        if found is None or (found.known and not certain):
+            # Where no constructor is sure to set it, the class answers.
+            on_class = self.resolve_on_class(symbol, name)
+            if found is None or (on_class.known and on_class.value == found.value):
+                found = on_class
+            else:
+                said = _Said(told[0].place, reason=self._conditional(told[0].place))
+                found = self._resolution(symbol, said, walked)
+        for owner, fact in later:
+            said = self._evaluate(self._place(owner, fact))
+            if found.known and (said.unknown or said.value != found.value):
+                where = f"{owner.facts.name}.{fact.scope} ({self._where(said.place)})"
+                found = self._resolution(
+                    symbol, _Said(said.place, reason=f"set at run time in {where}"), walked
+                )
+        return found if set_by or not found.known else None
+
+    def constructors(self, symbol: ClassSymbol, constructor: str) -> Iterator[ClassSymbol]:
+        """The classes whose `constructor` runs: up the MRO as long as each calls the next."""
+        return (owner for owner, _, _ in self._construction.chain(symbol, constructor))
 
     def _resolution(
         self, symbol: ClassSymbol, said: _Said, walked: tuple[ClassSymbol, ...]
@@ -148,160 +194,153 @@ class Attributes:
             return Kind.EXPLICIT
         return Kind.DEFAULT if owner.dotted in self.foundation else Kind.INHERITED
 
+    def _agreed(self, told: Sequence[_Said]) -> _Said:
+        """What all that may be in force say: the last word, if they agree."""
+        unknown = next((said for said in told if said.unknown), None)
+        if unknown is not None:
+            return unknown
+        if any(said.value != told[0].value for said in told):
+            return _Said(told[0].place, reason=self._conditional(told[0].place))
+        return told[0]
+
     # What a class says
 
-    def _said_by_class(self, entry: ClassSymbol, name: str) -> _Said | None:
-        """What `entry` itself gives the attribute, in the order in which Python would run it."""
-        told: list[_Said] = []
-        certain = True
-        for place in self._places(entry, name):
-            fact = place.fact
-            if any(c.kind == "type-checking" and not c.negated for c in fact.conditions):
-                continue
-            conditions = [c for c in fact.conditions if c.kind not in _ALWAYS]
-            if fact.setting is Setting.DELETED:
-                told, certain = [], certain and not conditions
+    def _told_by(self, entry: ClassSymbol, name: str) -> tuple[list[_Said], bool]:
+        """What `entry` itself may give the attribute, and whether it surely gives it something.
+
+        In the order in which Python runs it: the body, `__init_subclass__` of a base, decorators,
+        then statements elsewhere.
+        """
+        places = [
+            *(self._place(entry, f) for f in entry.said(name) if f.setting in _IN_BODY),
+            *self._on_creation(entry, name),
+            *(
+                p
+                for p in self.externals.get(entry, ())
+                if _is_about(p.fact, name) and not _is_late(p)
+            ),
+        ]
+        real = (place for place in places if runs(place.fact.conditions))
+        possible, certain = in_force(real, lambda place: place.fact.conditions)
+        kept = [place for place in possible if place.fact.setting is not Setting.DELETED]
+        told = [self._evaluate(place) for place in kept]
+        certain = certain and len(kept) == len(possible)
+        told += self._patched(entry, name, told if certain else [])
+        metaclass = self._set_by_metaclass(entry, name)
+        return ([metaclass], True) if metaclass is not None else (told, certain)
+
+    def _place(self, owner: ClassSymbol, fact: AttributeFact) -> Place:
+        return Place(owner, owner.module, fact)
+
+    def _patched(self, entry: ClassSymbol, name: str, told: Sequence[_Said]) -> Iterator[_Said]:
+        """What code that may or may not have run sets to something else than the class says."""
+        known = [said.value for said in told if not said.unknown]
+        for place in self.externals.get(entry, ()):
+            if not (_is_about(place.fact, name) and _is_late(place)):
                 continue
             said = self._evaluate(place)
-            if conditions:
-                told.append(said)
-                certain = False
-            elif self._runs_later(fact):
-                reason = f"set at run time in {fact.scope} ({self._where(place)})"
-                told.append(_Said(place, reason=reason))
-            else:
-                told, certain = [said], True
-        told += self._said_on_creation(entry, name)
-        if not told:
-            return None
-        if any(said.unknown for said in told):
-            return next(said for said in told if said.unknown)
-        last = told[-1]
-        if any(said.value != last.value for said in told) or not certain and len(told) == 1:
-            return _Said(last.place, reason=self._conditional(last.place))
-        return last
+            if said.unknown or known != [said.value]:
+                by = place.fact.scope or f"module {place.module.facts.name}"
+                yield _Said(place, reason=f"set at run time in {by} ({self._where(place)})")
 
-    def _places(self, entry: ClassSymbol, name: str) -> Iterator[Place]:
-        for fact in entry.facts.attributes:
-            if fact.name == name and (fact.setting in _IN_CLASS or fact.setting is Setting.DELETED):
-                yield Place(entry, entry.module, fact)
-        for place in self.externals.get(entry, ()):
-            if place.fact.name in (name, COMPUTED):
-                yield place
+    def _set_by_metaclass(self, entry: ClassSymbol, name: str) -> _Said | None:
+        """A metaclass of the program that speaks of the attribute may set it on every class."""
+        for owner in self.hierarchy.linearize(entry).classes:
+            metaclass = self.hierarchy.metaclass(owner)
+            if not isinstance(metaclass, ClassSymbol):
+                continue
+            for ancestor in self.hierarchy.linearize(metaclass).classes:
+                first, last = ancestor.facts.lines
+                lines = self.modules.text(ancestor.module.tree, ancestor.path).lines
+                if any(name in line for line in lines[first - 1 : last]):
+                    text = f"the metaclass {ancestor}"
+                    fact = AttributeFact(
+                        name, Setting.EXTERNAL, ancestor.facts.position, Expression("other", text)
+                    )
+                    place = Place(entry, ancestor.module, fact)
+                    return _Said(place, reason=f"{text} may set it ({self._where(place)})")
+        return None
 
-    @staticmethod
-    def _runs_later(fact: AttributeFact) -> bool:
-        """Set from inside a function: whether and when it runs cannot be told."""
-        return fact.setting is Setting.EXTERNAL and bool(fact.scope)
+    def _on_creation(self, entry: ClassSymbol, name: str) -> Iterator[Place]:
+        """What runs when the class statement has run: `__init_subclass__`, then decorators."""
+        for owner, fact in self._construction.sets_on_subclass(entry, name):
+            yield Place(entry, owner.module, fact)
+        for decorator in reversed(entry.facts.decorators):
+            if decorator.kind not in ("name", "call"):
+                continue
+            function = self.linker.look_up(header_view(entry), decorator.text)
+            if isinstance(function, FunctionSymbol):
+                for fact in function.facts.sets:
+                    # `@dec` runs dec on the class; `@dec()` runs the function that it returns.
+                    inner = fact.scope != function.facts.name
+                    if _is_about(fact, name) and inner == (decorator.kind == "call"):
+                        yield Place(entry, function.module, fact)
+
+    # Values
 
     def _evaluate(self, place: Place) -> _Said:
-        fact = place.fact
+        fact, where = place.fact, self._where(place)
         if fact.name == COMPUTED:
-            return _Said(place, reason=f"a name that is computed is set ({self._where(place)})")
-        scopes = place.owner.facts.scopes if place.module is place.owner.module else ()
+            return _Said(place, reason=f"a name that is computed is set ({where})")
         if fact.setting is Setting.METHOD and fact.value.kind != "literal":
-            return _Said(place, reason=f"computed by {fact.name}() ({self._where(place)})")
-        value = self._value(place.module, fact.value, place.owner, scopes)
+            return _Said(place, reason=f"computed by {fact.name}() ({where})")
+        value = self._value(self._view(place), fact.value)
         if isinstance(value, Literal):
             return _Said(place, value.value)
-        reason = value.reason if isinstance(value, Unknown) else f"it is `{fact.value.text}`"
-        return _Said(place, reason=f"{reason} ({self._where(place)})")
+        return _Said(place, reason=f"{value.reason} ({where})")
 
-    def _value(
-        self, module: Module, value: Expression, owner: ClassSymbol, scopes: tuple[object, ...]
-    ) -> Literal | Unknown:
-        """The constant an attribute is set to: a literal, a named constant, another class's value."""
+    @staticmethod
+    def _view(place: Place) -> View:
+        fact, owner = place.fact, place.owner
+        if fact.setting is Setting.CLASS_BODY:
+            return body_view(owner, fact.position[:2])
+        if place.module is owner.module:
+            return View(owner.module, owner.facts.scopes)
+        return View(place.module)
+
+    def _value(self, view: View, value: Expression) -> Literal | Unknown:
+        """The constant an attribute is set to: a literal, a named one, another class's value."""
         if value.kind == "literal":
             return Literal(value.value)
         if value.kind == "choice":
-            options = [self._value(module, option, owner, scopes) for option in value.options]
+            options = [self._value(view, option) for option in value.options]
             if options and all(option == options[0] for option in options):
                 return options[0]
             return Unknown(f"it depends on `{value.text}`" if value.text else "it varies")
         if value.kind == "name":
             head, _, attribute = value.text.rpartition(".")
-            if head:
-                holder = self.linker.name(module, head, owner.facts.scopes)
-                if isinstance(holder, ClassSymbol):
-                    resolved = self.resolve(holder, attribute)
-                    if resolved.known:
-                        return Literal(resolved.value)
-                    return Unknown(resolved.reason)
-            symbol = self.linker.name(module, value.text, owner.facts.scopes)
+            holder = self.linker.look_up(view, head) if head else None
+            if isinstance(holder, ClassSymbol):
+                resolved = self.resolve_on_class(holder, attribute)
+                return Literal(resolved.value) if resolved.known else Unknown(resolved.reason)
+            symbol = self.linker.look_up(view, value.text)
             if isinstance(symbol, Literal):
                 return symbol
+        if value.kind in ("name", "local"):
             return Unknown(f"it is taken from `{value.text}`")
-        return Unknown(
-            f"it is `{value.text}`" if value.kind == "other" else f"it is {value.text}()"
-        )
+        return Unknown(f"it is {value.text}()" if value.kind == "call" else f"it is `{value.text}`")
 
-    # What decorators and __init_subclass__ say
-
-    def _said_on_creation(self, entry: ClassSymbol, name: str) -> Iterator[_Said]:
-        """What runs when the class statement has run: `__init_subclass__` and class decorators."""
-        for ancestor in self.hierarchy.linearize(entry).classes:
-            if ancestor is entry:
-                continue
-            for fact in ancestor.facts.attributes:
-                if fact.name in (name, COMPUTED) and fact.setting is Setting.DECORATOR:
-                    place = Place(entry, ancestor.module, fact)
-                    yield self._created(place, f"{ancestor.facts.name}.__init_subclass__")
-        for decorator in entry.facts.decorators:
-            callee = decorator.text
-            function = (
-                self.linker.name(entry.module, callee, entry.facts.scopes) if callee else None
-            )
-            if isinstance(function, FunctionSymbol):
-                for fact in function.facts.sets:
-                    if fact.name in (name, COMPUTED):
-                        place = Place(entry, function.module, fact)
-                        yield self._created(place, f"decorator {callee}")
-
-    def _created(self, place: Place, by: str) -> _Said:
-        said = self._evaluate(place)
-        if any(c.kind not in _ALWAYS for c in place.fact.conditions):
-            return _Said(place, reason=f"set by {by} under a condition ({self._where(place)})")
-        return said
-
-    # What the instance says
-
-    def _said_on_instance(self, symbol: ClassSymbol, name: str) -> Iterator[_Said]:
-        """What the constructors that run for `symbol` set, and what other methods may set later."""
-        running = {
-            constructor: list(self.constructors(symbol, constructor))
-            for constructor in _CONSTRUCTORS
-        }
-        for entry in self.hierarchy.linearize(symbol).classes:
-            for fact in entry.facts.attributes:
-                if fact.name not in (name, COMPUTED) or fact.setting is not Setting.INSTANCE:
-                    continue
-                place = Place(entry, entry.module, fact)
-                if fact.scope not in running:
-                    if fact.name == COMPUTED:
-                        continue
-                    where = f"{entry.facts.name}.{fact.scope}"
-                    yield _Said(place, reason=f"set at run time in {where} ({self._where(place)})")
-                elif entry in running[fact.scope]:
-                    yield self._evaluate(place)
-
-    def constructors(self, symbol: ClassSymbol, constructor: str) -> Iterator[ClassSymbol]:
-        """The classes whose `constructor` runs: up the MRO as long as each calls the next."""
-        for entry in self.hierarchy.linearize(symbol).classes:
-            method = next((m for m in entry.facts.methods if m.name == constructor), None)
-            if method is None:
-                continue
-            yield entry
-            lines = self.modules.text(entry.module.tree, entry.path).lines
-            source = "\n".join(lines[method.lines[0] - 1 : method.lines[1]])
-            if entry.module.tree.value != "pack" and f".{constructor}(" not in source:
-                return
+    # Words
 
     def _conditional(self, place: Place) -> str:
-        tests = [c for c in place.fact.conditions if c.kind not in _ALWAYS]
-        text = ", ".join(("not " if c.negated else "") + c.text for c in tests)
+        asked = tests(place.fact.conditions)
+        text = ", ".join(_spelled(c) for c in asked)
         where = self._where(place)
         return f"set under `{text}` ({where})" if text else f"set differently in places ({where})"
 
     @staticmethod
     def _where(place: Place) -> str:
         return f"{place.module.facts.path}:{place.fact.position[0]}"
+
+
+def _spelled(condition: Condition) -> str:
+    return ("not " if condition.negated else "") + condition.text
+
+
+def _is_about(fact: AttributeFact, name: str) -> bool:
+    return fact.name in (name, COMPUTED)
+
+
+def _is_late(place: Place) -> bool:
+    """Set by a function or by another module: whether and when it runs cannot be told."""
+    return bool(place.fact.scope) or place.module is not place.owner.module

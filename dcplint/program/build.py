@@ -12,9 +12,7 @@ from dcplint.program.program import Program
 from dcplint.program.virtual import virtual_modules
 
 
-def build_program(
-    index: Index, engine: Engine, unsaved: dict[str, bytes] | None = None
-) -> Program:
+def build_program(index: Index, engine: Engine, unsaved: dict[str, bytes] | None = None) -> Program:
     """Parse the candidates of `index` and link them with what is known of `engine`."""
     contract = engine.contract
     project = SourceTree(index.root.directory, Tree.PROJECT, index.modules, unsaved or {})

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from dcplint.facts.expressions import dotted_name, shorten
 from dcplint.facts.model import FunctionFacts, Position
-from dcplint.facts.extract import position
+from dcplint.facts.positions import position
 from dcplint.findings.model import Tree
 from dcplint.program.guards import Guards, running
 from dcplint.program.program import Method, Program

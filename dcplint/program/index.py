@@ -41,7 +41,7 @@ class Index:
         return pack.package in self.modules and any(name in self.modules for name in modules)
 
     def candidates(self, contract: Contract, engine_in_tree: bool) -> tuple[str, ...]:
-        """Files to parse: those that may define a class with a role, or set or read a capability."""
+        """Files to parse: they may define a class with a role, or set or read a capability."""
         pack = contract.pack
         asked = {capability.role for capability in contract.capabilities}
         asked |= {accessor.role for accessor in contract.accessors}

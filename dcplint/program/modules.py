@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from dcplint.facts.extract import Place, extract
-from dcplint.facts.model import ModuleFacts
+from dcplint.facts.model import FunctionFacts, ModuleFacts
 from dcplint.findings.model import Tree
 from dcplint.program.symbols import Module
-from dcplint.source.parse import parse_outline
+from dcplint.source.parse import parse_function, parse_outline
 from dcplint.source.text import SourceText, UnreadableSource, decode, read_bytes
 
 
@@ -36,7 +37,7 @@ class Words:
         return frozenset(word for word in self.words if word in text)
 
     def keep(self, source: str) -> bool:
-        """Whether a function is needed whole: it defines classes, uses a word, or may by `setattr`."""
+        """Whether a function is needed whole: it has classes, uses a word, or may by `setattr`."""
         return self._pattern.search(source) is not None
 
 
@@ -46,29 +47,39 @@ class SourceTree:
 
     files: relative paths of the modules by dotted name, where they are listed beforehand; a tree
     without them is looked up on disk, name by name. unsaved: contents that stand in for a file.
+    without: top-level packages that are not looked up here.
     """
 
     directory: Path
     tree: Tree
     files: dict[str, str] | None = None
     unsaved: dict[str, bytes] = field(default_factory=dict)
+    without: frozenset[str] = frozenset()
+    _located: dict[str, str | None] = field(default_factory=dict)
     _prefixes: frozenset[str] | None = None
 
     def locate(self, name: str) -> str | None:
         """The relative path of module `name`, or None."""
         if self.files is not None:
             return self.files.get(name)
-        stem = name.replace(".", "/")
-        for relative in (f"{stem}/__init__.py", f"{stem}.py"):
-            if (self.directory / relative).is_file():
-                return relative
-        return None
+        if name not in self._located:
+            self._located[name] = self._locate(name)
+        return self._located[name]
 
-    def contains(self, name: str) -> bool:
-        """Whether `name` is a module, or a directory of modules."""
-        if self.files is None:
-            return bool(self.locate(name)) or (self.directory / name.replace(".", "/")).is_dir()
-        return name in self.files or name in self._packages()
+    def _locate(self, name: str) -> str | None:
+        if name.partition(".")[0] in self.without:
+            return None
+        stem = name.replace(".", "/")
+        found = (f"{stem}/__init__.py", f"{stem}.py")
+        return next((r for r in found if (self.directory / r).is_file()), None)
+
+    def is_namespace(self, name: str) -> bool:
+        """Whether `name` is a directory of modules without an `__init__.py`."""
+        if self.files is not None:
+            return name not in self.files and name in self._packages()
+        if name.partition(".")[0] in self.without or self.locate(name) is not None:
+            return False
+        return (self.directory / name.replace(".", "/")).is_dir()
 
     def _packages(self) -> frozenset[str]:
         if self._prefixes is None:
@@ -89,8 +100,9 @@ class SourceTree:
 class Modules:
     """Modules by name, parsed when first asked for.
 
-    virtual: facts of modules that only a pack speaks of. When several trees hold a package, the
-    first one does.
+    virtual: facts of modules that only a pack speaks of. A top-level package belongs to the first
+    tree that has it with an `__init__.py`; where none has, its directories in all trees and the
+    pack's modules are portions of one namespace, as for Python.
     """
 
     trees: tuple[SourceTree, ...]
@@ -98,31 +110,56 @@ class Modules:
     virtual: dict[str, ModuleFacts] = field(default_factory=dict)
     broken: list[Broken] = field(default_factory=list)
     _loaded: dict[tuple[Tree, str], Module | None] = field(default_factory=dict)
+    _owners: dict[str, tuple[SourceTree, ...]] = field(default_factory=dict)
     _texts: dict[tuple[Tree, str], SourceText] = field(default_factory=dict)
+    _functions: dict[
+        tuple[Module, tuple[int, int]], ast.FunctionDef | ast.AsyncFunctionDef | None
+    ] = field(default_factory=dict)
 
     def find(self, name: str) -> Module | None:
         """The module called `name`, or None where no tree and no pack has it."""
-        for tree in self.trees:
+        for tree in self._trees_of(name):
             relative = tree.locate(name)
             if relative is not None:
                 return self.load(tree, relative, name)
-        facts = self.virtual.get(name)
-        if facts is None or self.has_source(name):
-            return None
-        key = (Tree.PACK, name)
-        if key not in self._loaded:
-            self._loaded[key] = Module(facts, Tree.PACK)
-        return self._loaded[key]
+        if not self.has_source(name) and name in self.virtual:
+            return self._known(Tree.PACK, name, self.virtual[name])
+        for tree in self._trees_of(name):
+            if tree.is_namespace(name):
+                facts = ModuleFacts(name.replace(".", "/"), name, True, (), None, (), ())
+                return self._known(tree.tree, name, facts)
+        return None
+
+    def _known(self, tree: Tree, name: str, facts: ModuleFacts) -> Module | None:
+        return self._loaded.setdefault((tree, name), Module(facts, tree))
+
+    def _trees_of(self, name: str) -> tuple[SourceTree, ...]:
+        top = name.partition(".")[0]
+        if top not in self._owners:
+            regular = (tree for tree in self.trees if tree.locate(top) is not None)
+            first = next(regular, None)
+            portions = tuple(tree for tree in self.trees if tree.is_namespace(top))
+            self._owners[top] = portions if first is None else (first,)
+        return self._owners[top]
+
+    def is_file(self, name: str) -> bool:
+        """Whether some file is the module `name`, even one that cannot be parsed."""
+        return any(tree.locate(name) is not None for tree in self._trees_of(name))
 
     def has_source(self, name: str) -> bool:
-        """Whether the top-level package of `name` is present as source."""
+        """Whether the top-level package of `name` is present as source, in full."""
         top = name.partition(".")[0]
-        return any(tree.contains(top) for tree in self.trees)
+        if self.is_file(top):
+            return True
+        return bool(self._trees_of(top)) and not self._is_virtual(top)
 
     def is_package(self, name: str) -> bool:
         """Whether `name` is a module or a directory that holds modules."""
-        if any(tree.contains(name) for tree in self.trees):
+        if self.is_file(name) or any(tree.is_namespace(name) for tree in self._trees_of(name)):
             return True
+        return self._is_virtual(name)
+
+    def _is_virtual(self, name: str) -> bool:
         return any(n == name or n.startswith(f"{name}.") for n in self.virtual)
 
     def load(self, tree: SourceTree, relative: str, name: str) -> Module | None:
@@ -147,6 +184,21 @@ class Modules:
     def loaded(self, tree: Tree) -> Iterator[Module]:
         """The modules of a tree that have been parsed so far."""
         return (m for (of, _), m in self._loaded.items() if of is tree and m is not None)
+
+    def function(
+        self, module: Module, facts: FunctionFacts
+    ) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
+        """The tree of a function with its body, parsed when first asked for."""
+        if module.tree is Tree.PACK:
+            return None
+        key = (module, facts.lines)
+        if key not in self._functions:
+            lines = self.text(module.tree, module.facts.path).lines
+            try:
+                self._functions[key] = parse_function(lines, *facts.lines)
+            except UnreadableSource:
+                self._functions[key] = None
+        return self._functions[key]
 
     def text(self, tree: Tree, relative: str) -> SourceText:
         """The text of a file, for messages; empty where it cannot be read."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Generic, TypeVar
 
-from dcplint.program.link import Linker
+from dcplint.program.link import Linker, header_view
 from dcplint.program.symbols import (
     ClassSymbol,
     External,
@@ -19,9 +20,9 @@ from dcplint.program.symbols import (
     Vanished,
 )
 
-_STATELESS = frozenset(
-    {"builtins.object", "typing.Generic", "typing.Protocol", "typing_extensions.Protocol"}
-)
+_STATELESS = frozenset({"builtins.object", "typing.Generic", "typing_extensions.Generic"})
+_NEUTRAL = sys.stdlib_module_names | {"builtins", "typing_extensions"}
+_DEEPEST = 1000  # classes; an order that long is no hierarchy of an engine
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,35 +60,77 @@ class Linearization:
         return next((e for e in self.entries if isinstance(e, Opaque) and not e.neutral), None)
 
 
-N = TypeVar("N")
+N = TypeVar("N", bound=Hashable)
 
 
 class Inconsistent(Exception):
     """The bases allow no linear order (Python raises TypeError at class creation)."""
 
 
-def c3(
-    node: N, bases: Callable[[N], Iterable[N]], active: tuple[N, ...] = ()
-) -> tuple[N, ...]:
-    """The C3 linearization of `node` (Barrett et al., 1996), as `type.__mro__` without `object`.
+@dataclass(slots=True)
+class Orders(Generic[N]):
+    """C3 linearizations (Barrett et al., 1996): `type.__mro__` for nodes with the given bases.
 
-    Raises Inconsistent for an impossible order or a cycle.
+    Each node is merged once, from the orders of its bases; no recursion, so depth costs nothing.
     """
-    if node in active:
-        raise Inconsistent("it inherits from itself")
-    parents = tuple(bases(node))
-    sequences = [list(c3(parent, bases, (*active, node))) for parent in parents]
-    sequences.append(list(parents))
-    merged: list[N] = [node]
-    while sequences := [s for s in sequences if s]:
-        head = next((s[0] for s in sequences if not any(s[0] in t[1:] for t in sequences)), None)
+
+    bases: Callable[[N], Iterable[N]]
+    _known: dict[N, tuple[N, ...]] = field(default_factory=dict)
+    _failed: dict[N, str] = field(default_factory=dict)
+
+    def of(self, node: N) -> tuple[N, ...]:
+        """The order of `node`, itself first. Raises Inconsistent where there is none."""
+        path: dict[N, None] = {node: None}
+        while node not in self._known:
+            current = next(reversed(path))
+            parents = tuple(self.bases(current))
+            waiting = next((p for p in parents if p not in self._known), None)
+            if waiting is None:
+                problem = self._merge_into(current, parents)
+            else:
+                problem = self._failed.get(waiting, "")
+                if waiting in path:
+                    problem = "its bases inherit from themselves"
+            if problem:
+                # Whatever derives from an impossible class is impossible too.
+                self._failed.update(dict.fromkeys(path, problem))
+                raise Inconsistent(problem)
+            if waiting is None:
+                del path[current]
+            else:
+                path[waiting] = None
+        return self._known[node]
+
+    def _merge_into(self, node: N, parents: tuple[N, ...]) -> str:
+        merged = _merge([*(self._known[p] for p in parents), parents])
+        if merged is None:
+            return "its bases have no consistent order"
+        if len(merged) > _DEEPEST:
+            return f"it has more than {_DEEPEST} ancestors"
+        self._known[node] = (node, *merged)
+        return ""
+
+
+def _merge(sequences: list[tuple[N, ...]]) -> Sequence[N] | None:
+    """Merge orders so that each keeps its own; None where they contradict one another."""
+    if len(sequences) == 2:
+        return sequences[0]  # one base: its order, and the list of bases says nothing more
+    in_tails = Counter(node for sequence in sequences for node in sequence[1:])
+    heads = [0] * len(sequences)
+    merged: list[N] = []
+    while True:
+        left = [s[i] for s, i in zip(sequences, heads, strict=True) if i < len(s)]
+        if not left:
+            return merged
+        head = next((node for node in left if not in_tails[node]), None)
         if head is None:
-            raise Inconsistent("its bases have no consistent order")
+            return None
         merged.append(head)
-        for sequence in sequences:
-            if sequence[0] == head:
-                del sequence[0]
-    return tuple(merged)
+        for index, sequence in enumerate(sequences):
+            if heads[index] < len(sequence) and sequence[heads[index]] == head:
+                heads[index] += 1
+                if heads[index] < len(sequence):
+                    in_tails[sequence[heads[index]]] -= 1
 
 
 @dataclass(slots=True)
@@ -97,19 +140,22 @@ class Hierarchy:
     linker: Linker
     neutral: frozenset[str]
     _bases: dict[ClassSymbol, tuple[Entry, ...]] = field(default_factory=dict)
-    _orders: dict[ClassSymbol, Linearization] = field(default_factory=dict)
+    _linear: dict[ClassSymbol, Linearization] = field(default_factory=dict)
+    _metaclasses: dict[ClassSymbol, Symbol | None] = field(default_factory=dict)
+    _orders: Orders[Entry] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._orders = Orders(self._entry_bases)
 
     def linearize(self, symbol: ClassSymbol) -> Linearization:
         """The lookup order of `symbol`. Never raises: an impossible order is a `problem`."""
-        if symbol not in self._orders:
+        if symbol not in self._linear:
             try:
-                order = Linearization(c3(symbol, self._entry_bases))
+                order = Linearization(self._orders.of(symbol))
             except Inconsistent as error:
                 order = Linearization((symbol,), str(error))
-            except RecursionError:
-                order = Linearization((symbol,), "its hierarchy is too deep")
-            self._orders[symbol] = order
-        return self._orders[symbol]
+            self._linear[symbol] = order
+        return self._linear[symbol]
 
     def bases(self, symbol: ClassSymbol) -> tuple[Entry, ...]:
         """The direct bases, without those that hold no attributes (`object`, `Generic`)."""
@@ -118,13 +164,21 @@ class Hierarchy:
             self._bases[symbol] = tuple(entry for entry in found if entry is not None)
         return self._bases[symbol]
 
+    def metaclass(self, symbol: ClassSymbol) -> Symbol | None:
+        """What the class statement itself names as metaclass."""
+        if symbol not in self._metaclasses:
+            written = dict(symbol.facts.keywords).get("metaclass")
+            found = self.linker.evaluate(header_view(symbol), written) if written else None
+            self._metaclasses[symbol] = found
+        return self._metaclasses[symbol]
+
     def _entry_bases(self, entry: Entry) -> tuple[Entry, ...]:
         return self.bases(entry) if isinstance(entry, ClassSymbol) else ()
 
     def _base(self, symbol: ClassSymbol, index: int) -> Entry | None:
         expression = symbol.facts.bases[index]
         text = expression.text or "…"
-        found = self.linker.expression(symbol.module, expression, symbol.facts.scopes)
+        found = self.linker.evaluate(header_view(symbol), expression)
         if isinstance(found, ClassSymbol):
             return found
         if isinstance(found, External) and found.dotted in _STATELESS:
@@ -134,7 +188,7 @@ class Hierarchy:
     def _opaque(self, text: str, found: Symbol) -> Entry:
         if isinstance(found, External):
             top = found.dotted.partition(".")[0]
-            neutral = top in self.neutral or top in sys.stdlib_module_names or top == "builtins"
+            neutral = top in self.neutral or top in _NEUTRAL
             return Opaque(found.dotted, f"`{found.dotted}` is not part of the program", neutral)
         if isinstance(found, Vanished):
             reason = f"`{found.dotted}` does not exist in the release"

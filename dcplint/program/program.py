@@ -13,16 +13,14 @@ from functools import cached_property
 from dcplint.contracts.model import Capability, Contract
 from dcplint.facts.extract import Place as ModulePlace
 from dcplint.facts.extract import local_bindings
-from dcplint.facts.model import Binding, FunctionFacts, Position, ReadFact, Source
+from dcplint.facts.model import Binding, FunctionFacts, Position, ReadFact, Setting, Source
 from dcplint.findings.model import Location, Tree
-from dcplint.program.abstractness import abstract_methods
+from dcplint.program.abstractness import Abstractness
 from dcplint.program.attributes import Attributes, Kind, Place, Resolution
-from dcplint.program.link import Linker
+from dcplint.program.link import Linker, header_view
 from dcplint.program.modules import Modules
 from dcplint.program.mro import Hierarchy, Linearization
 from dcplint.program.symbols import ClassSymbol, FunctionSymbol, Module, Unknown, Vanished
-from dcplint.source.parse import parse_function
-from dcplint.source.text import UnreadableSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +49,7 @@ class Program:
     hierarchy: Hierarchy
     checked: tuple[Module, ...]
     attributes: Attributes = field(init=False)
-    _functions: dict[tuple[Module, tuple[int, int]], ast.AST | None] = field(default_factory=dict)
+    _abstractness: Abstractness = field(init=False)
     _spellings: dict[frozenset[str], frozenset[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -60,14 +58,15 @@ class Program:
         self.attributes = Attributes(
             self.modules, self.linker, self.hierarchy, frozenset(foundation)
         )
+        self._abstractness = Abstractness(self.hierarchy)
         for module in self.checked:
             self._attach_externals(module)
 
     def _attach_externals(self, module: Module) -> None:
-        for owner, fact in module.facts.externals:
-            symbol = self.linker.name(module, owner)
+        for external in module.facts.externals:
+            symbol = self.linker.name(module, external.owner, external.scopes)
             if isinstance(symbol, ClassSymbol):
-                place = Place(symbol, module, fact)
+                place = Place(symbol, module, external.fact)
                 self.attributes.externals.setdefault(symbol, []).append(place)
 
     # Classes and roles
@@ -103,8 +102,8 @@ class Program:
 
     def absent_bases(self, symbol: ClassSymbol) -> Iterator[tuple[Vanished | Unknown, Position]]:
         """The bases of `symbol` that are names of an engine and lead nowhere."""
-        for base, place in zip(symbol.facts.bases, symbol.facts.base_positions):
-            found = self.linker.expression(symbol.module, base, symbol.facts.scopes)
+        for base, place in zip(symbol.facts.bases, symbol.facts.base_positions, strict=True):
+            found = self.linker.evaluate(header_view(symbol), base)
             if isinstance(found, (Vanished, Unknown)) and found.dotted:
                 yield found, place
 
@@ -136,7 +135,7 @@ class Program:
 
     def abstract_methods(self, symbol: ClassSymbol) -> frozenset[str] | None:
         """Methods that `symbol` leaves abstract; None where a base is unknown."""
-        return abstract_methods(self.hierarchy, symbol)
+        return self._abstractness.of(symbol)
 
     # Attributes and methods
 
@@ -177,7 +176,8 @@ class Program:
         method = self.method(symbol, accessor)
         if method is None:
             return None
-        fact = next((f for f in method.owner.facts.attributes if f.name == accessor), None)
+        said = method.owner.said(accessor)
+        fact = next((f for f in reversed(said) if f.setting is Setting.METHOD), None)
         if fact is None:
             return None
         node = self.function(method.owner.module, method.facts)
@@ -190,15 +190,7 @@ class Program:
         self, module: Module, facts: FunctionFacts
     ) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
         """The tree of a function with its body, parsed when first asked for."""
-        key = (module, facts.lines)
-        if key not in self._functions:
-            lines = self.modules.text(module.tree, module.facts.path).lines
-            try:
-                self._functions[key] = parse_function(lines, *facts.lines)
-            except UnreadableSource:
-                self._functions[key] = None
-        node = self._functions[key]
-        return node if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) else None
+        return self.modules.function(module, facts)
 
     def canonical(self, method: Method, dotted: str) -> str:
         """The absolute name of what `dotted` stands for in a method; itself where that is unknown."""

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from dcplint.facts.model import Binding, ClassFacts, FunctionFacts, ModuleFacts
+from dcplint.facts.model import (
+    COMPUTED,
+    AttributeFact,
+    Binding,
+    ClassFacts,
+    FunctionFacts,
+    ModuleFacts,
+)
 from dcplint.findings.model import Tree
 
 
@@ -34,6 +42,11 @@ class Module:
         """Classes by line and column of their header."""
         return {symbol.facts.position[:2]: symbol for symbol in self.classes}
 
+    @cached_property
+    def function_at(self) -> dict[tuple[int, int], FunctionFacts]:
+        """Module-level functions by line and column of their header."""
+        return {facts.position[:2]: facts for facts in self.facts.functions}
+
 
 @dataclass(frozen=True, eq=False)
 class ClassSymbol:
@@ -46,6 +59,20 @@ class ClassSymbol:
     def dotted(self) -> str:
         """Where the class is defined, as one would import it."""
         return f"{self.module.facts.name}.{self.facts.qualname}"
+
+    @cached_property
+    def _said(self) -> dict[str, list[AttributeFact]]:
+        found: dict[str, list[AttributeFact]] = {}
+        for fact in self.facts.attributes:
+            found.setdefault(fact.name, []).append(fact)
+        return found
+
+    def said(self, name: str) -> Sequence[AttributeFact]:
+        """What its source says, or may say, of an attribute, in source order."""
+        computed = self._said.get(COMPUTED)
+        if computed is None:
+            return self._said.get(name, ())
+        return sorted([*self._said.get(name, ()), *computed], key=lambda fact: fact.position)
 
     @property
     def path(self) -> str:

@@ -45,7 +45,6 @@ def virtual_modules(contract: Contract) -> dict[str, ModuleFacts]:
             name=name,
             is_package=any(other.startswith(f"{name}.") for other in bindings),
             bindings=tuple(bindings.get(name, ())),
-            stars=(),
             exports=None,
             classes=tuple(classes.get(name, ())),
             functions=(),

@@ -1,0 +1,187 @@
+"""Statements of one scope: the conditions they stand under, the names and attributes they bind."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+
+from dcplint.facts.expressions import dotted_name, shorten
+from dcplint.facts.model import COMPUTED, Condition
+
+Conditions = tuple[Condition, ...]
+_BROAD = frozenset(
+    {"ImportError", "ModuleNotFoundError", "Exception", "BaseException", "AttributeError"}
+)
+_SETATTRS = frozenset({"setattr", "object.__setattr__", "type.__setattr__"})
+
+
+def statements(
+    body: Iterable[ast.stmt], under: Conditions
+) -> Iterator[tuple[ast.stmt, Conditions]]:
+    """Every statement of one scope with the conditions it stands under, in source order."""
+    stack = [(iter(body), under)]
+    while stack:
+        rest, conditions = stack[-1]
+        node = next(rest, None)
+        if node is None:
+            stack.pop()
+            continue
+        yield node, conditions
+        for inner, condition in reversed(list(_blocks(node))):
+            stack.append((iter(inner), (*conditions, condition) if condition else conditions))
+
+
+def _blocks(node: ast.stmt) -> Iterator[tuple[list[ast.stmt], Condition | None]]:
+    """The blocks inside a statement that belong to the same scope and can run."""
+    if isinstance(node, ast.If):
+        yield from _branches(node)
+    elif isinstance(node, ast.Try) or type(node).__name__ == "TryStar":
+        survives = any(map(_catches_import_error, node.handlers))  # type: ignore[attr-defined]
+        yield node.body, Condition("try", kind="guarded") if survives else None  # type: ignore[attr-defined]
+        for handler in node.handlers:  # type: ignore[attr-defined]
+            caught = shorten(handler.type) if handler.type else "any exception"
+            kind = "import-error" if _catches_import_error(handler) else "handler"
+            yield handler.body, Condition(caught, kind=kind)
+        yield node.orelse, None  # type: ignore[attr-defined]
+        yield node.finalbody, None  # type: ignore[attr-defined]
+    elif isinstance(node, (ast.With, ast.AsyncWith)):
+        yield node.body, None
+    elif isinstance(node, (ast.For, ast.AsyncFor)):
+        text = f"for {shorten(node.target)} in {shorten(node.iter)}"
+        yield node.body, Condition(text, kind="loop")
+        yield node.orelse, None
+    elif isinstance(node, ast.While):
+        yield node.body, Condition(shorten(node.test), kind="loop")
+        yield node.orelse, None
+    elif isinstance(node, ast.Match):
+        for case in node.cases:
+            yield case.body, Condition(f"{shorten(node.subject)} matches {shorten(case.pattern)}")
+
+
+def _branches(node: ast.If) -> Iterator[tuple[list[ast.stmt], Condition | None]]:
+    if isinstance(node.test, ast.Constant):
+        yield node.body if node.test.value else node.orelse, None
+        return
+    test = _test(node.test)
+    yield node.body, test
+    if node.orelse:
+        yield node.orelse, Condition(test.text, not test.negated, test.kind)
+
+
+def _test(test: ast.expr) -> Condition:
+    negated = False
+    while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        test, negated = test.operand, not negated
+    name = (dotted_name(test) or "").rpartition(".")[2]
+    return Condition(shorten(test), negated, "type-checking" if name == "TYPE_CHECKING" else "test")
+
+
+def _catches_import_error(handler: ast.ExceptHandler) -> bool:
+    if handler.type is None:
+        return True
+    caught = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    return any((dotted_name(c) or "").rpartition(".")[2] in _BROAD for c in caught)
+
+
+# What a statement binds
+
+Bound = tuple[ast.expr, "ast.expr | None"]
+"""A target (a name, an attribute, a subscript) and the value it gets, None where that varies."""
+
+
+def bound(node: ast.stmt) -> Iterator[Bound]:
+    """The targets that the statement itself binds, without imports and definitions."""
+    if isinstance(node, ast.Assign):
+        for target in node.targets:
+            yield from pairs(target, node.value)
+        yield from _walrus(node.value)
+    elif isinstance(node, ast.AnnAssign):
+        if node.value is not None:
+            yield node.target, node.value
+    elif isinstance(node, ast.AugAssign):
+        yield node.target, ast.BinOp(node.target, node.op, node.value)
+    elif isinstance(node, (ast.For, ast.AsyncFor)):
+        yield from _unpacked(node.target)
+    elif isinstance(node, (ast.With, ast.AsyncWith)):
+        for item in node.items:
+            if item.optional_vars is not None:
+                yield from _unpacked(item.optional_vars)
+    elif isinstance(node, (ast.If, ast.While)):
+        yield from _walrus(node.test)
+    elif isinstance(node, ast.Expr):
+        yield from _walrus(node.value)
+    elif isinstance(node, ast.Match):
+        for case in node.cases:
+            for inner in ast.walk(case.pattern):
+                name = getattr(inner, "name", None) or getattr(inner, "rest", None)
+                if isinstance(name, str):
+                    yield ast.Name(name), None
+
+
+def pairs(target: ast.expr, value: ast.expr | None) -> Iterator[Bound]:
+    """`a, b = x, y` element by element; a target that cannot be paired gets no value."""
+    if not isinstance(target, (ast.Tuple, ast.List)):
+        yield target.value if isinstance(target, ast.Starred) else target, value
+        return
+    values: list[ast.expr | None] = [None] * len(target.elts)
+    if isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(target.elts):
+        starred = any(isinstance(e, ast.Starred) for e in (*value.elts, *target.elts))
+        if not starred:
+            values = list(value.elts)
+    for inner, right in zip(target.elts, values, strict=True):
+        yield from pairs(inner, right)
+
+
+def _unpacked(target: ast.expr) -> Iterator[Bound]:
+    return pairs(target, None)
+
+
+def _walrus(node: ast.expr) -> Iterator[Bound]:
+    """`(name := value)` where it is sure to run or close to it: not inside comprehensions."""
+    queue = [node]
+    while queue:
+        node = queue.pop()
+        if isinstance(node, ast.NamedExpr):
+            yield node.target, node.value
+            queue.append(node.value)
+        elif isinstance(node, ast.BoolOp):
+            queue += node.values
+        elif isinstance(node, ast.Compare):
+            queue += (node.left, *node.comparators)
+        elif isinstance(node, ast.UnaryOp):
+            queue.append(node.operand)
+        elif isinstance(node, ast.Call):
+            queue += node.args
+
+
+def settings(node: ast.stmt) -> Iterator[tuple[str, str, ast.expr | None]]:
+    """(owner, attribute, value) for `owner.attribute = value` and the other ways to say it.
+
+    These are `setattr(owner, "attribute", …)` and `owner.__dict__["attribute"] = …`. A class taken
+    from its instance (`type(x)`, `x.__class__`) is the owner `x.__class__`.
+    """
+    for target, value in bound(node):
+        if isinstance(target, ast.Attribute) and (owner := _owner(target.value)):
+            yield owner, target.attr, value
+        elif isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Constant):
+            owner = dotted_name(target.value) or ""
+            if owner.endswith(".__dict__") and isinstance(target.slice.value, str):
+                yield owner.removesuffix(".__dict__"), target.slice.value, value
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+        yield from _setattr_call(node.value)
+
+
+def _setattr_call(call: ast.Call) -> Iterator[tuple[str, str, ast.expr]]:
+    if (dotted_name(call.func) or "") not in _SETATTRS or len(call.args) != 3:
+        return
+    owner, name = _owner(call.args[0]), call.args[1]
+    if owner:
+        known = name.value if isinstance(name, ast.Constant) else COMPUTED
+        yield owner, str(known), call.args[2]
+
+
+def _owner(node: ast.expr) -> str | None:
+    if isinstance(node, ast.Call) and dotted_name(node.func) == "type" and len(node.args) == 1:
+        inner = dotted_name(node.args[0])
+        return f"{inner}.__class__" if inner else None
+    return dotted_name(node)
