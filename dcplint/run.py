@@ -44,6 +44,12 @@ class Checked:
         """The root's directory."""
         return self.index.root.directory
 
+    @property
+    def files(self) -> int:
+        """How many files were looked at, unreadable ones included."""
+        broken = sum(entry.path.endswith(".py") for entry in self.index.broken)
+        return len(self.index.scans) + broken
+
     def in_focus(self, path: str) -> bool:
         """Whether the file `path`, relative to the root, is one that the user asked about."""
         absolute = self.directory / path
@@ -74,7 +80,7 @@ def run_checks(options: RunOptions) -> Report:
         engines=engines_of(trees),
         notices=notices_of(trees),
         errors=tuple(errors),
-        files=sum(len(tree.index.scans) for tree in trees),
+        files=sum(tree.files for tree in trees),
         seconds=time.perf_counter() - started,
     )
 
