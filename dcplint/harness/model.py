@@ -28,6 +28,7 @@ class Signal(enum.Enum):
     LSE_MISSING = "lse.missing"
     LSE_BASE = "lse.base"  # the LSE is linear in the right one, with another slope
     LSE = "lse"
+    LSE_PRECISION = "lse.precision"  # kept in half precision: allowed, and what it costs
     OUTPUT_LOCAL = "output.local"
     OUTPUT_MERGED = "output.merged"
 
@@ -35,6 +36,10 @@ class Signal(enum.Enum):
     def order(self) -> int:
         """Position in the judging order, 0 first."""
         return tuple(Signal).index(self)
+
+
+# A cost rather than a fault: it alone neither confirms another finding nor stops a refutation.
+ADVISORY = frozenset({Signal.LSE_PRECISION})
 
 
 class Outcome(enum.Enum):
@@ -177,9 +182,11 @@ class Run:
 
     @property
     def worst(self) -> Measurement | None:
-        """The measurement to report: the first that fails in judging order, else the first near."""
+        """The first failure in judging order, else the first near miss; None where all is well."""
         for outcome in (Outcome.FAIL, Outcome.NEAR):
-            found = [m for m in self.measurements if m.outcome is outcome]
+            found = [
+                m for m in self.measurements if m.outcome is outcome and m.signal not in ADVISORY
+            ]
             if found:
                 return min(found, key=lambda m: (m.signal.order, m.rank))
         return None

@@ -23,7 +23,6 @@ from dcplint.harness.workload import (
     place,
 )
 
-
 # After these there is nothing to merge, and every rank must leave out the same collectives.
 _FATAL = (Signal.LSE_MISSING, Signal.READ_WILD)
 

@@ -1,0 +1,187 @@
+"""From runs to a verdict: confirmed, refuted, or inconclusive and why.
+
+Confirmed: a predicted signal fails while the control passes the same probe. Refuted: every probe
+of the core set and every predicted probe passes. Anything else is inconclusive. A failure of the
+control speaks against the machine, so nothing is concluded from that probe.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from dcplint.harness.job import Job
+from dcplint.harness.model import (
+    Confirmation,
+    Execution,
+    Measurement,
+    Outcome,
+    Run,
+    Signal,
+    Verdict,
+)
+from dcplint.harness.pool import Pool, PoolError
+from dcplint.harness.predict import Prediction, select
+
+GQA_CONTROL = "dcplint.harness.control:GQABackend"
+MLA_CONTROL = "dcplint.harness.control:MLABackend"
+
+Progress = Callable[[Run], None]
+
+
+class Verifier:
+    """Runs probes in a pool, each next to its control. Control runs are kept and shared."""
+
+    def __init__(self, pool: Pool, template: Job, on_run: Progress = lambda run: None) -> None:
+        self._pool = pool
+        self._template = template
+        self._on_run = on_run
+        self._controls: dict[str, Run] = {}
+
+    def verify(
+        self, target: str, prediction: Prediction, *, kernels: str = "", only: str = ""
+    ) -> Confirmation:
+        """Settle a finding about `target`. only: restrict to probes beginning with this."""
+        base = replace(self._template, target=target, kernels=kernels)
+        try:
+            described = self._pool.describe(target, base.world_size)
+        except PoolError as error:
+            return self._not_run(base, f"the backend could not be loaded: {error}")
+        control = MLA_CONTROL if described["claims"]["is_mla"] else GQA_CONTROL
+        predicted = select(prediction, tuple(described["probes"]))
+        runs: list[Run] = []
+        for stage in (predicted, tuple(described["core"])):
+            done = {run.probe for run in runs}
+            names = [n for n in stage if n.startswith(only) and n not in done]
+            for run in self._run([replace(base, probe=n) for n in names], control):
+                runs.append(run)
+                fault = self._predicted_fault(run, prediction)
+                if fault is not None and self._control_passed(run):
+                    return self._conclude(Verdict.CONFIRMED, fault.detail, run, fault, runs)
+            if any(run.worst is not None for run in runs):
+                break  # wrong in another way than predicted: more probes settle nothing
+        return (
+            self._settle(runs, restricted=bool(only))
+            if runs
+            else self._not_run(base, "no probe applies to it")
+        )
+
+    def _run(self, jobs: list[Job], control: str) -> Iterator[Run]:
+        """Runs of `jobs` in order, in chunks that fill the pool, controls seen to first."""
+        width = max(1, self._pool.jobs // max((j.processes for j in jobs), default=1))
+        for start in range(0, len(jobs), width):
+            chunk = jobs[start : start + width]
+            controls = [replace(j, target=control, kernels="") for j in chunk]
+            missing = [c for c in controls if c.repro not in self._controls]
+            queued = [("control", j) for j in missing] + [("subject", j) for j in chunk]
+            found: dict[str, Run] = {}
+            for number, run in self._pool.run([job for _, job in queued]):
+                self._on_run(run)
+                if queued[number][0] == "control":
+                    self._controls[run.repro] = run
+                else:
+                    found[run.probe] = run
+            for job in chunk:
+                yield found[job.probe]
+
+    def _control_of(self, run: Run) -> Run:
+        suffix = ":".join(run.repro.split(":", 6)[:6])
+        return next(c for key, c in self._controls.items() if key.startswith(suffix + ":"))
+
+    def _control_passed(self, run: Run) -> bool:
+        control = self._control_of(run)
+        return control.execution is not Execution.NOT_RUN and control.worst is None
+
+    @staticmethod
+    def _predicted_fault(run: Run, prediction: Prediction) -> Measurement | None:
+        faults = [
+            m
+            for m in run.measurements
+            if m.outcome is Outcome.FAIL and m.signal in prediction.signals
+        ]
+        return min(faults, key=lambda m: (m.signal.order, m.rank), default=None)
+
+    def _settle(self, runs: list[Run], restricted: bool) -> Confirmation:
+        """The verdict where nothing predicted has failed."""
+        unrun = next((r for r in runs if r.execution is Execution.NOT_RUN), None)
+        if unrun is not None:
+            return self._conclude(Verdict.INCONCLUSIVE, "; ".join(unrun.notes), unrun, None, runs)
+        faulty = next((r for r in runs if r.worst is not None), None)
+        if faulty is not None:
+            worst = faulty.worst
+            assert worst is not None
+            return self._conclude(
+                Verdict.INCONCLUSIVE, self._why_not(faulty, worst), faulty, worst, runs
+            )
+        failed_control = next((r for r in runs if not self._control_passed(r)), None)
+        if failed_control is not None:
+            reason = "our own kernel fails the same probe here"
+            return self._conclude(Verdict.INCONCLUSIVE, reason, failed_control, None, runs)
+        if restricted:
+            reason = "the probes asked for pass; the rest were not run"
+            return self._conclude(Verdict.INCONCLUSIVE, reason, runs[-1], None, runs)
+        reason = f"right in all {len(runs)} probes"
+        return self._conclude(Verdict.REFUTED, reason, runs[-1], None, runs)
+
+    def _why_not(self, run: Run, worst: Measurement) -> str:
+        if not self._control_passed(run):
+            return "our own kernel fails the same probe here"
+        if worst.outcome is Outcome.NEAR:
+            return f"within five times the tolerance: {worst.detail}"
+        if worst.signal is Signal.REFUSED:
+            return f"it refuses to run under DCP: {worst.detail}"
+        return f"fails, but not as the rule predicts ({worst.signal.value}): {worst.detail}"
+
+    def _conclude(
+        self,
+        verdict: Verdict,
+        reason: str,
+        run: Run,
+        measurement: Measurement | None,
+        runs: list[Run],
+    ) -> Confirmation:
+        control = self._control_of(run)
+        return Confirmation(
+            verdict=verdict,
+            reason=reason,
+            execution=run.execution,
+            ranks=run.ranks,
+            environment=self._environment(),
+            measured=_figure(measurement),
+            tolerance="" if measurement is None else f"{measurement.tolerance:.2g}",
+            control="passed" if self._control_passed(run) else _failure(control),
+            seed=run.seed,
+            repro=run.repro,
+            runs=tuple(runs),
+        )
+
+    def _not_run(self, job: Job, reason: str) -> Confirmation:
+        return Confirmation(
+            verdict=Verdict.INCONCLUSIVE,
+            reason=reason,
+            execution=Execution.NOT_RUN,
+            ranks=job.mode,
+            environment=self._environment(),
+            measured="",
+            tolerance="",
+            control="not run",
+            seed=job.seed,
+            repro="",
+        )
+
+    def _environment(self) -> str:
+        seen = self._pool.environment
+        return f"torch {seen['torch']}, triton {seen['triton']}, {seen['device']}"
+
+
+def _figure(measurement: Measurement | None) -> str:
+    if measurement is None:
+        return ""
+    return f"{measurement.signal.value} {measurement.measured:.2g} on rank {measurement.rank}"
+
+
+def _failure(control: Run) -> str:
+    if control.execution is Execution.NOT_RUN:
+        return "; ".join(control.notes)
+    worst = control.worst
+    return "passed" if worst is None else f"failed: {worst.detail}"

@@ -1,0 +1,165 @@
+"""What happens inside a process of the pool. The only modules that import torch start here."""
+
+from __future__ import annotations
+
+import os
+import traceback
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from dcplint.harness.interpreter import (
+    enable_interpreter,
+    healthy_dtypes,
+    repair_bf16,
+    speed_up,
+    stub_autotuning,
+)
+from dcplint.harness.job import Job, Mode, failed, measurement_to_json
+from dcplint.harness.model import Execution, Measurement, Probe, Signal
+
+
+def prepare(device: str) -> dict[str, Any]:
+    """Import everything once, choose compiled or interpreted, and check the machine's arithmetic.
+
+    Returns what every verdict of this process and its children must say about its environment.
+    """
+    if device == "cpu":
+        enable_interpreter()
+    import torch
+    import triton
+
+    # One thread: children are forked from here, and a thread pool does not survive that.
+    torch.set_num_threads(1)
+    if device == "cpu":
+        repair_bf16()
+        speed_up()
+        stub_autotuning()
+    from dcplint.harness import canaries, rank_program  # noqa: F401  (imported before forking)
+
+    measured = canaries.run(device) if device == "cpu" else ()
+    return {
+        "torch": torch.__version__,
+        "triton": triton.__version__,
+        "device": device,
+        "healthy": sorted(healthy_dtypes(measured)),
+        "failed": [asdict(c) for c in measured if not c.passed],
+    }
+
+
+def describe(target: str, world_size: int) -> dict[str, Any]:
+    """What a backend claims, the probes that apply to it, and which of them are the core set."""
+    from dcplint.harness.driver import find_driver, load_target
+    from dcplint.harness.probes import all_probes, core_probes
+
+    cls = load_target(target)
+    claims = find_driver(cls).claims(cls)
+    return {
+        "claims": asdict(claims),
+        "probes": [p.name for p in all_probes(claims, world_size)],
+        "core": [p.name for p in core_probes(claims, world_size)],
+    }
+
+
+def backends(path: str) -> dict[str, Any]:
+    """The backends a file defines."""
+    from dcplint.harness.driver import backends_in
+
+    return {"backends": backends_in(Path(path))}
+
+
+def execute(job: Job, rank: int, rendezvous: str) -> dict[str, Any]:
+    """Run a job's share of one process: all ranks if they are emulated, else one."""
+    if job.kernels:
+        import dcplint.harness.kernels as kernels
+
+        kernels.__path__ = [job.kernels]
+    if job.mode == Mode.EMULATED.value:
+        return _emulate(job)
+    return _participate(job, rank, f"file://{rendezvous}")
+
+
+def participate_under_torchrun(job: Job) -> dict[str, Any]:
+    """Run one rank in a process that torchrun started."""
+    return _participate(job, int(os.environ["RANK"]), "env://")
+
+
+def _emulate(job: Job) -> dict[str, Any]:
+    from dcplint.harness.rank_program import RankResult, run_rank
+    from dcplint.harness.ranks import emulate
+
+    target, driver, probe = _resolve(job)
+    results = emulate(
+        probe.topology.world_size,
+        lambda group: run_rank(driver, target, probe, job.dtype, job.device, job.seed, group),
+    )
+    measurements: list[Measurement] = []
+    launches = 0
+    for rank, result in enumerate(results):
+        if isinstance(result, RankResult):
+            measurements.extend(result.measurements)
+            launches += result.launches
+        else:
+            assert isinstance(result, BaseException)
+            measurements.append(_failure(rank, result))
+    return _answer(job, measurements, launches)
+
+
+def _participate(job: Job, rank: int, init_method: str) -> dict[str, Any]:
+    import torch.distributed as dist
+
+    from dcplint.harness.rank_program import run_rank
+    from dcplint.harness.ranks import ProcessGroup
+
+    target, driver, probe = _resolve(job)
+    # A probe of one rank alone has nobody to meet; the other processes have nothing to do.
+    world_size = probe.topology.world_size
+    if rank >= world_size:
+        return _answer(job, [], 0)
+    backend = "nccl" if job.device == "cuda" else "gloo"
+    dist.init_process_group(backend, init_method=init_method, rank=rank, world_size=world_size)
+    device = f"cuda:{rank}" if job.device == "cuda" else job.device
+    try:
+        result = run_rank(driver, target, probe, job.dtype, device, job.seed, ProcessGroup())
+        return _answer(job, list(result.measurements), result.launches)
+    except Exception as error:
+        return _answer(job, [_failure(rank, error)], 0)
+
+
+def _resolve(job: Job) -> tuple[type, Any, Probe]:
+    from dcplint.harness.driver import find_driver, load_target
+    from dcplint.harness.probes import all_probes
+
+    target = load_target(job.target)
+    driver = find_driver(target)
+    known = {p.name: p for p in all_probes(driver.claims(target), job.world_size)}
+    return target, driver, known[job.probe]
+
+
+def _failure(rank: int, error: BaseException) -> Measurement:
+    from dcplint.harness.driver import Refused
+    from dcplint.harness.ranks import Divergence
+
+    if isinstance(error, Refused):
+        return failed(Signal.REFUSED, rank, str(error))
+    if isinstance(error, Divergence):
+        return failed(Signal.HANG, rank, str(error))
+    if isinstance(error, MemoryError) or "allocate memory" in str(error):
+        return failed(Signal.CRASH, rank, "out of memory")
+    # What the interpreter wraps is what the kernel did.
+    cause = error.__cause__ if type(error).__name__ == "InterpreterError" else None
+    shown = cause or error
+    frames = traceback.extract_tb(shown.__traceback__)
+    where = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
+    return failed(Signal.ERROR, rank, f"{type(shown).__name__}: {shown}{where}"[:400])
+
+
+def _answer(job: Job, measurements: list[Measurement], launches: int) -> dict[str, Any]:
+    if job.device.startswith("cuda"):
+        execution = Execution.NATIVE_CUDA
+    else:
+        execution = Execution.INTERPRETED if launches else Execution.NATIVE_CPU
+    return {
+        "measurements": [measurement_to_json(m) for m in measurements],
+        "execution": execution.value,
+    }
