@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any
 
 from dcplint.harness.job import Job, failed, make_run, measurement_from_json
-from dcplint.harness.model import Execution, Measurement, Run, Signal
+from dcplint.harness.model import Execution, Measurement, Outcome, Run, Signal
 
 _MEMORY = 4 << 30  # bytes a probe may take on top of what the zygote has
 _SLACK = 30.0  # seconds beyond a job's own time-out before the zygote itself is given up
