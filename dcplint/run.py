@@ -21,6 +21,7 @@ from dcplint.program.engine import Engine, find_engine
 from dcplint.program.index import Index, build_index, import_words
 from dcplint.program.matrix import Row, columns, rows
 from dcplint.program.program import Program
+from dcplint.program.related import field_words
 from dcplint.report.capabilities import Matrix
 from dcplint.report.model import Engine as ReportedEngine
 from dcplint.report.model import Report
@@ -171,6 +172,7 @@ def _index(root: Root, packs: Mapping[str, Pack], options: RunOptions) -> Checke
     for pack in packs.values():
         words.update(import_words(pack))
         words.update(capability.name.encode() for capability in pack.capabilities)
+        words.update(field_words(pack))
         accessors.update(accessor.name.encode() for accessor in pack.accessors)
     scanner = Scanner.of(sorted(words), sorted(accessors))
     return Checked(build_index(root, scanner, options.exclude, unsaved), unsaved)

@@ -11,7 +11,7 @@ import importlib
 import pkgutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,7 @@ from dcplint.findings.model import Confidence, Evidence, Finding, Fix, Location,
 
 if TYPE_CHECKING:
     from dcplint.contracts.model import Contract
+    from dcplint.flow.fields import FieldFlow
     from dcplint.program.program import Program
 
 DOC_SECTIONS = (
@@ -72,12 +73,19 @@ class Rule:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Context:
     """What a rule may look at: the linked program and the engine's contract."""
 
     program: Program
     contract: Contract
+
+    @cached_property
+    def fields(self) -> FieldFlow:
+        """Where the contract's fields come from and who reads them; worked out when first asked."""
+        from dcplint.flow.fields import FieldFlow
+
+        return FieldFlow(self.program)
 
 
 Check = Callable[[Context], Iterator[Finding]]

@@ -215,6 +215,7 @@ class _Heir:
             fact,
             name=self.heritage.name(fact.name),
             record=self.heritage.name(fact.record),
+            localises=fact.localises and self.heritage.name(fact.localises),
             releases=self.heritage.releases(fact.releases),
         )
 

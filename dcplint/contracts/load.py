@@ -455,7 +455,7 @@ class _Loader:
         )
 
     def _field(self, node: Node, where: str) -> ContractField:
-        fields = self.fields(node, where, "name record summary optional releases source")
+        fields = self.fields(node, where, "name record summary optional localises releases source")
         return ContractField(
             name=fields.text("name", "a name"),
             record=fields.text("record", "a dotted name"),
@@ -463,6 +463,7 @@ class _Loader:
             optional=fields.optional("optional") is not None and fields.flag("optional"),
             releases=fields.releases(),
             source=fields.source(),
+            localises=fields.text_or("localises", "a name", None),
         )
 
     def _refusal(self, node: Node, where: str) -> Refusal:

@@ -230,7 +230,7 @@ class ContractField:
     """Metadata that the runner owes its consumers whenever DCP is on.
 
     record: dotted name of the class that carries it. optional: nobody owes it, and a consumer
-    must do without.
+    must do without. localises: the field of the same record that holds the global quantity.
     """
 
     name: str
@@ -239,6 +239,7 @@ class ContractField:
     optional: bool
     releases: Releases
     source: Source
+    localises: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

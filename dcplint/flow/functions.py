@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from dcplint.facts.expressions import dotted_name
-from dcplint.facts.extract import Place, local_bindings, parameters
+from dcplint.facts.extract import Place, local_bindings
+from dcplint.facts.functions import parameters
 from dcplint.facts.model import Binding, FunctionFacts
 from dcplint.program.program import Program
 from dcplint.program.symbols import ClassSymbol, FunctionSymbol, Module

@@ -18,8 +18,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from dcplint.facts.expressions import dotted_name, shorten
-from dcplint.facts.extract import pairs, position
 from dcplint.facts.model import Position, Setting
+from dcplint.facts.positions import position
+from dcplint.facts.statements import pairs
 from dcplint.flow.functions import (
     CallSite,
     Function,
@@ -278,9 +279,19 @@ class Tracer:
             return self._value(point, node.value, rest)
         if isinstance(node, ast.Call):
             return self._call(point, node, rest)
+        if isinstance(node, ast.Subscript) and not rest:
+            return self._sliced(point, node)
         if not rest:
             return (Outcome(State.SET, (_step(point.function, node, shorten(node)),)),)
         return self._inside(point, node, rest)
+
+    def _sliced(self, point: _Point, node: ast.Subscript) -> tuple[Outcome, ...]:
+        """A slice is set, and comes from wherever what it slices is set; None cannot be sliced."""
+        step = _step(point.function, node, shorten(node))
+        if dotted_name(node.value) is None:
+            return (Outcome(State.SET, (step,)),)
+        found = (o for o in self._value(point, node.value, ()) if o.state is State.SET)
+        return _through(step, found) or (Outcome(State.SET, (step,)),)
 
     def _inside(self, point: _Point, node: ast.expr, rest: Path) -> tuple[Outcome, ...]:
         """An element or attribute of a display, a comprehension, a subscript or an attribute."""
@@ -588,9 +599,12 @@ class _Walk:
         for place, right in pairs(target, value):
             rest = self._rest(place)
             if rest is not None:
-                outcomes = self.tracer._value(point, right, rest)
+                outcomes: tuple[Outcome, ...] = (Outcome(State.UNKNOWN),)
+                if right is not None:
+                    outcomes = self.tracer._value(point, right, rest)
                 if not rest and len(self.path) > 1:
-                    step = _step(point.function, node, f"{shorten(place)} = {shorten(right)}")
+                    written = shorten(right) if right is not None else "…"
+                    step = _step(point.function, node, f"{shorten(place)} = {written}")
                     outcomes = _through(step, outcomes)
                 self.take(outcomes)
                 return True
@@ -651,10 +665,16 @@ class _Walk:
     def _learn(self, test: ast.expr, holds: bool) -> None:
         """Take note of what a test that came out as `holds` says of the value."""
         if isinstance(test, ast.BoolOp):
-            # All parts of an `and` that held, all parts of an `or` that didn't.
-            if isinstance(test.op, ast.And) is holds:
-                for value in test.values:
-                    self._learn(value, holds)
+            decisive = isinstance(test.op, ast.Or)
+            parts = test.values
+            if decisive is holds:
+                # One part decided; which, is known where the others are known not to have.
+                function, truth = self.point.function, self.tracer.scenario.truth
+                parts = [p for p in parts if truth(function, p, self.known) is not (not decisive)]
+                if len(parts) > 1:
+                    return
+            for part in parts:
+                self._learn(part, holds)
             return
         tested = null_test(test)
         if tested is not None and tested[0] == self.path:

@@ -9,6 +9,7 @@ from dcplint.program.link import Linker
 from dcplint.program.modules import Modules, SourceTree, Words
 from dcplint.program.mro import Hierarchy
 from dcplint.program.program import Program
+from dcplint.program.related import related_modules
 from dcplint.program.virtual import virtual_modules
 
 
@@ -36,4 +37,11 @@ def build_program(index: Index, engine: Engine, unsaved: dict[str, bytes] | None
     linker = Linker(modules, accessors)
     hierarchy = Hierarchy(linker, frozenset(contract.vocabulary.neutral))
     checked = tuple(module for module in loaded if module is not None)
-    return Program(contract, modules, linker, hierarchy, checked)
+    return Program(
+        contract,
+        modules,
+        linker,
+        hierarchy,
+        checked,
+        lambda: tuple(related_modules(index, modules, contract)),
+    )

@@ -6,7 +6,7 @@ This is what rules see of the checked code. Nothing here decides what is right.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -41,13 +41,18 @@ class Read:
 
 @dataclass
 class Program:
-    """modules holds everything; `checked` are the modules of the checked tree that were parsed."""
+    """The linked classes of a tree, for one engine release.
+
+    modules holds everything; `checked` are the modules of the checked tree that were parsed;
+    `find_related` gives those that contract fields pass through, which only flow rules need.
+    """
 
     contract: Contract
     modules: Modules
     linker: Linker
     hierarchy: Hierarchy
     checked: tuple[Module, ...]
+    find_related: Callable[[], tuple[Module, ...]] = tuple
     attributes: Attributes = field(init=False)
     _abstractness: Abstractness = field(init=False)
     _spellings: dict[frozenset[str], frozenset[str]] = field(default_factory=dict)

@@ -1,0 +1,88 @@
+"""A branch derives a contract field where it is None, and no producer leaves it None.
+
+## What it flags
+Code that makes up a contract field "just in case" (`if x is None: x = derive(…)`, the same as a
+conditional expression, or `x or derive(…)`), where every producer that can reach it fills the
+field in under a guard that holds whenever the branch can run. The evidence lists each producer
+with its guard.
+
+## Why it breaks
+The branch never runs, so nobody tests it. The day a runner stops filling the field in, it runs,
+and hides the bug: a quantity derived from other inputs (padded, optimistic, global) takes the place
+of the one that was owed, and the answer is wrong instead of the step failing.
+
+## Bad
+```python
+local = common.dcp_local_seq_lens
+if local is None:  # both runners fill it in whenever DCP is on
+    local = get_dcp_local_seq_lens(common.seq_lens, self.dcp_world_size, self.dcp_rank)
+```
+
+## Good
+```python
+local = common.dcp_local_seq_lens
+assert local is not None, "the runner owes dcp_local_seq_lens under DCP"
+```
+
+## How it is confirmed
+The builder runs on batches as the runners make them, with branch events: the branch is never
+taken. With the field set to None it then masks the gap where it could have failed.
+
+## Known limits
+A producer that cannot be followed (another package's runner, reflection) makes the verdict
+unknown, and nothing is reported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dcplint.checks import field_evidence as evidence
+from dcplint.checks.base import Context, Rule
+from dcplint.facts.positions import position
+from dcplint.findings.model import Evidence, Finding, Role, Severity
+from dcplint.flow.fields import Fallback, producers
+from dcplint.flow.trace import State
+
+RULE = Rule(
+    code="DCP201",
+    name="unreachable-fallback",
+    summary="flags fallbacks for contract fields that every producer fills in",
+    severity=Severity.WARNING,
+    since="0.1.0",
+    probe="the builder on runner-shaped batches with branch events; then with the field None",
+)
+
+
+def check(context: Context) -> Iterator[Finding]:
+    """Yield a finding for each fallback that no producer can reach with the field None."""
+    flow = context.fields
+    for field in flow.fields:
+        for fallback in flow.fallbacks(field):
+            if evidence.is_producer(context, fallback):
+                continue
+            outcomes = flow.outcomes(fallback.function, fallback.statement, fallback.path)
+            if outcomes and all(outcome.state is State.SET for outcome in outcomes):
+                yield _finding(context, fallback)
+
+
+def _finding(context: Context, fallback: Fallback) -> Finding:
+    flow, field, program = context.fields, fallback.field, context.program
+    outcomes = flow.outcomes(fallback.function, fallback.statement, fallback.path)
+    steps = [evidence.producer(context, step, field) for step in producers(outcomes, field)]
+    guard = flow.guard_at(fallback.function, fallback.statement)
+    steps.append(
+        Evidence(
+            f"the fallback runs only where DCP is on ({guard or 'no guard'}), which each of these "
+            "guards follows from: it never sees None",
+            program.location(fallback.function.module, position(fallback.test)),
+            Role.GUARD,
+        )
+    )
+    return RULE.finding(
+        f"`{fallback.function.qualname}` derives {field.name} where it is None, "
+        f"but every producer that reaches it fills it in ({len(steps) - 1} found)",
+        program.location(fallback.function.module, position(fallback.test)),
+        symbol=fallback.function.qualname,
+        evidence=tuple(steps),
+    )

@@ -1,0 +1,56 @@
+"""Evidence that the data-contract rules share: producers, gaps and the way from one to a reader."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dcplint.checks.base import Context
+from dcplint.contracts.model import ContractField
+from dcplint.findings.model import Evidence, Location, Role
+from dcplint.flow.fields import Fallback
+from dcplint.flow.trace import Outcome, Step
+
+
+def at(context: Context, step: Step) -> Location:
+    """Where a step stands."""
+    return context.program.location(step.module, step.position)
+
+
+def guard_of(context: Context, step: Step) -> str:
+    """The condition under which a step runs, in words."""
+    guard = context.fields.guard(step)
+    return f"under `{guard}`" if guard else "on every path"
+
+
+def producer(context: Context, step: Step, field: ContractField) -> Evidence:
+    """One place that fills the field in, with its guard."""
+    message = f"{step.symbol} fills in {field.name} {guard_of(context, step)}: {step.text}"
+    return Evidence(message, at(context, step), Role.PRODUCER)
+
+
+def gap(context: Context, outcome: Outcome, field: ContractField) -> Iterator[Evidence]:
+    """One way on which the field stays None, origin first."""
+    origin = outcome.origin
+    if origin is None:
+        return
+    yield Evidence(
+        f"{origin.symbol} leaves {field.name} None: {origin.text}", at(context, origin), Role.PRODUCER
+    )
+    for step in reversed(outcome.steps[:-1]):
+        yield Evidence(f"  and from there {step.text}", at(context, step))
+
+
+def names(outcomes: tuple[Outcome, ...]) -> str:
+    """The functions that leave a field None, for a message."""
+    found = dict.fromkeys(
+        f"{o.origin.symbol} ({o.origin.module.facts.path}:{o.origin.position[0]})"
+        for o in outcomes
+        if o.origin is not None
+    )
+    return ", ".join(found)
+
+
+def is_producer(context: Context, fallback: Fallback) -> bool:
+    """Whether the branch is itself the one that owes the field: it stands in a drafter."""
+    owner = fallback.function.owner
+    return owner is not None and "drafter" in context.program.roles(owner)

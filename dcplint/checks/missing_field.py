@@ -1,0 +1,94 @@
+"""Places from which a contract field reaches its readers as None."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dcplint.checks import field_evidence as evidence
+from dcplint.checks.base import Context
+from dcplint.contracts.model import ContractField
+from dcplint.facts.expressions import dotted_name
+from dcplint.facts.positions import position
+from dcplint.findings.model import Evidence, Location, Role
+from dcplint.flow.fields import Read, gaps
+from dcplint.flow.functions import Function
+from dcplint.flow.trace import Outcome, Step
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """One such place. rebuilt_from: the record of the same kind it takes its other fields from.
+
+    readers: the functions that read the field, for a message.
+    """
+
+    field: ContractField
+    record: str
+    origin: Step
+    location: Location
+    readers: str
+    rebuilt_from: str
+    evidence: tuple[Evidence, ...]
+
+
+def missing_fields(context: Context) -> Iterator[Missing]:
+    """Every origin of a None that a builder or impl reads under DCP, once."""
+    flow = context.fields
+    for field in flow.fields:
+        found: dict[object, list[tuple[Read, Outcome]]] = {}
+        for read in flow.consumers(field):
+            for outcome in gaps(flow.outcomes(read.function, read.statement, read.path)):
+                origin = outcome.origin
+                if origin is not None:
+                    key = (origin.module, origin.position)
+                    found.setdefault(key, []).append((read, outcome))
+        for uses in found.values():
+            yield _missing(context, field, uses)
+
+
+def _missing(
+    context: Context, field: ContractField, uses: list[tuple[Read, Outcome]]
+) -> Missing:
+    outcome = min((o for _, o in uses), key=lambda o: len(o.steps))
+    origin = outcome.origin
+    assert origin is not None
+    readers = dict.fromkeys(read.function.qualname for read, _ in uses)
+    steps = list(evidence.gap(context, outcome, field))
+    for read, _ in uses:
+        place = context.program.location(read.function.module, position(read.node))
+        steps.append(Evidence(f"{read.function.qualname} reads it here", place, Role.CONSUMER))
+    return Missing(
+        field,
+        field.record.rpartition(".")[2],
+        origin,
+        evidence.at(context, origin),
+        ", ".join(readers),
+        _source_record(context, field, origin),
+        tuple(steps),
+    )
+
+
+def _source_record(context: Context, field: ContractField, origin: Step) -> str:
+    """The variable whose fields the record at `origin` is built from, if it is of the same kind."""
+    flow = context.fields
+    found = flow.call_at(origin)
+    if found is None:
+        return ""
+    function, call = found
+    for argument in (*call.args, *(keyword.value for keyword in call.keywords)):
+        for value in (argument, *_assigned(function, argument)):
+            for node in ast.walk(value):
+                if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+                    if flow.is_record_expression(function, node.value, field):
+                        return dotted_name(node.value) or ""
+    return ""
+
+
+def _assigned(function: Function, argument: ast.expr) -> Iterator[ast.expr]:
+    """What the function assigns to the variable that an argument is."""
+    for node in function.homes:
+        if isinstance(node, ast.Assign) and isinstance(argument, ast.Name):
+            if any(dotted_name(target) == argument.id for target in node.targets):
+                yield node.value

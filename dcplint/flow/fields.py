@@ -1,0 +1,311 @@
+"""Contract fields: who reads them, what reaches the readers, and what falls back without them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from dcplint.contracts.model import ContractField, Refusal
+from dcplint.facts.expressions import dotted_name, shorten
+from dcplint.facts.model import Position
+from dcplint.facts.positions import position
+from dcplint.flow.functions import Function, Universe, expressions
+from dcplint.flow.trace import Outcome, Path, State, Step, Tracer, null_test
+from dcplint.flow.types import classes_of
+from dcplint.program.program import Program
+from dcplint.program.symbols import ClassSymbol
+
+
+@dataclass(frozen=True, eq=False)
+class Read:
+    """One place that reads a field of a record. path: the record and the field, as written."""
+
+    field: ContractField
+    function: Function
+    statement: ast.stmt
+    node: ast.Attribute
+    path: Path
+
+
+@dataclass(frozen=True, eq=False)
+class Fallback:
+    """A branch that makes up a field's value where it is None.
+
+    path: what is tested, a field of a record or a local that holds it. test: the expression that
+    tests it. derived: the value put in its place.
+    """
+
+    field: ContractField
+    function: Function
+    statement: ast.stmt
+    test: ast.expr
+    derived: ast.expr
+    path: Path
+
+
+class FieldFlow:
+    """The contract fields of a program, traced. Nothing is worked out before it is asked for."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+
+    @cached_property
+    def universe(self) -> Universe:
+        """The functions that name a field or its record."""
+        return Universe(self.program, self.program.find_related())
+
+    @cached_property
+    def tracer(self) -> Tracer:
+        """Traces values through them."""
+        return Tracer(self.universe)
+
+    @cached_property
+    def fields(self) -> tuple[ContractField, ...]:
+        """The fields that somebody owes."""
+        return tuple(field for field in self.program.contract.fields if not field.optional)
+
+    def is_record(self, symbol: ClassSymbol, field: ContractField) -> bool:
+        """Whether `symbol` is the class that carries `field`, or derives from it."""
+        return any(entry.dotted == field.record for entry in self.program.mro(symbol).classes)
+
+    # Readers
+
+    def reads(self, field: ContractField) -> Iterator[Read]:
+        """Every place that takes `field` off a record, in functions that can run under DCP."""
+        for function in self.universe.mentioning(field.name):
+            for statement in function.homes:
+                for node in _attributes(statement, field.name):
+                    if not self.is_record_expression(function, node.value, field):
+                        continue
+                    dotted = dotted_name(node)
+                    if dotted is not None and self.tracer.can_run(function, statement):
+                        yield Read(field, function, statement, node, tuple(dotted.split(".")))
+
+    def is_record_expression(
+        self, function: Function, receiver: ast.expr, field: ContractField
+    ) -> bool:
+        """Whether `receiver` is known to be a record that carries `field`."""
+        classes = classes_of(self.universe, function, receiver)
+        return any(self.is_record(symbol, field) for symbol in classes)
+
+    def consumers(self, field: ContractField) -> Iterator[Read]:
+        """The reads by which metadata builders and impls use the field."""
+        wanted = {"builder", "impl"}
+        for read in self.reads(field):
+            owner = read.function.owner
+            if owner is None or not self.program.roles(owner) & wanted:
+                continue
+            if not self._hands_on(read):
+                yield read
+
+    def _hands_on(self, read: Read) -> bool:
+        """Whether a read only passes the field to another record, or only tests it for None."""
+        for expression in expressions(read.statement):
+            for node in ast.walk(expression):
+                if isinstance(node, ast.keyword) and node.arg == read.field.name:
+                    return read.node in ast.walk(node.value)
+        test = getattr(read.statement, "test", None)
+        return isinstance(read.statement, ast.If) and test is not None and any(
+            null_test(part) == (read.path, True) or null_test(part) == (read.path, False)
+            for part in _conjuncts(test)
+        )
+
+    # What reaches a place
+
+    def outcomes(
+        self, function: Function, statement: ast.stmt, path: Path
+    ) -> tuple[Outcome, ...]:
+        """What `path` can be before `statement`, without the ways that the engine refuses."""
+        found = self.tracer.before(function, statement, path)
+        return tuple(o for o in found if not any(self.refusal(step) for step in o.steps))
+
+    def refusal(self, step: Step) -> Refusal | None:
+        """The fact by which the engine keeps DCP away from the function that `step` lies in."""
+        dotted = f"{step.module.facts.name}.{step.symbol}"
+        for refusal in self.program.contract.refusals:
+            if dotted == refusal.function or dotted.startswith(f"{refusal.function}."):
+                return refusal
+        return None
+
+    # Where a step stands
+
+    def guard(self, step: Step) -> str:
+        """The tests that must hold for a step to run, innermost last; empty where none must."""
+        found = self._statement_at(step)
+        return self.guard_at(*found) if found else ""
+
+    def guard_at(self, function: Function, statement: ast.stmt) -> str:
+        """The tests that must hold for a statement to run, as written."""
+        tests: list[str] = []
+        node: ast.stmt | None = statement
+        while node is not None:
+            home = function.homes[node]
+            if isinstance(home.parent, ast.If):
+                text = shorten(home.parent.test)
+                tests.append(text if home.block is home.parent.body else f"not ({text})")
+            node = home.parent
+        return " and ".join(reversed(tests))
+
+    def call_at(self, step: Step) -> tuple[Function, ast.Call] | None:
+        """The call that stands at a step, with its function."""
+        found = self._statement_at(step)
+        if found is None:
+            return None
+        function, statement = found
+        for expression in expressions(statement):
+            for node in ast.walk(expression):
+                if isinstance(node, ast.Call) and position(node) == step.position:
+                    return function, node
+        return None
+
+    def _statement_at(self, step: Step) -> tuple[Function, ast.stmt] | None:
+        for function in self.universe.named(step.symbol.rpartition(".")[2]):
+            for candidate in (function, *function.nested):
+                if candidate.module is not step.module or candidate.qualname != step.symbol:
+                    continue
+                inside = [s for s in candidate.homes if _spans(s, step.position)]
+                if inside:
+                    return candidate, inside[-1]
+        return None
+
+    # Fallbacks
+
+    def fallbacks(self, field: ContractField) -> Iterator[Fallback]:
+        """Every branch, statement or expression that derives `field` where it is None."""
+        for function in self.universe.mentioning(field.name):
+            for statement in function.homes:
+                for found in _fallbacks(field, function, statement):
+                    if not self._is_of_field(found):
+                        continue
+                    if self.tracer.can_run(function, statement) and self._branch_can_run(found):
+                        yield found
+
+    def _is_of_field(self, fallback: Fallback) -> bool:
+        """Whether what is tested is the field of a record, or a variable that was given it."""
+        path, function = fallback.path, fallback.function
+        if len(path) > 1:
+            if path[-1] != fallback.field.name:
+                return False
+            receiver = ast.parse(".".join(map(str, path[:-1])), mode="eval").body
+            return self.is_record_expression(function, receiver, fallback.field)
+        name = str(path[0])
+        if name in function.parameters:
+            return name == fallback.field.name
+        for node in function.homes:
+            if isinstance(node, ast.Assign) and any(dotted_name(t) == name for t in node.targets):
+                for attribute in _attributes(node, fallback.field.name):
+                    if self.is_record_expression(function, attribute.value, fallback.field):
+                        return True
+        return False
+
+    def _branch_can_run(self, fallback: Fallback) -> bool:
+        truth = self.tracer.scenario.truth(fallback.function, fallback.test)
+        return truth is not False
+
+
+def _spans(node: ast.stmt, place: Position) -> bool:
+    line, column, end_line, end_column = position(node)
+    return (line, column) <= place[:2] and place[2:] <= (end_line, end_column)
+
+
+def producers(outcomes: tuple[Outcome, ...], field: ContractField) -> tuple[Step, ...]:
+    """The steps that give the field its value, one per place: the origin of each set outcome."""
+    found: dict[object, Step] = {}
+    for outcome in outcomes:
+        if outcome.state is State.SET:
+            step = _producing(outcome, field)
+            if step is not None:
+                found.setdefault((step.module, step.position[0]), step)
+    return tuple(found.values())
+
+
+def gaps(outcomes: tuple[Outcome, ...]) -> tuple[Outcome, ...]:
+    """The outcomes that leave the field None."""
+    return tuple(outcome for outcome in outcomes if outcome.state is State.NONE)
+
+
+def _producing(outcome: Outcome, field: ContractField) -> Step | None:
+    """The last step that speaks of the field: an assignment to it, or a record built with it."""
+    for step in reversed(outcome.steps):
+        if field.name in step.text:
+            return step
+    return outcome.origin
+
+
+def _attributes(statement: ast.stmt, name: str) -> Iterator[ast.Attribute]:
+    for expression in expressions(statement):
+        for node in ast.walk(expression):
+            if isinstance(node, ast.Attribute) and node.attr == name:
+                if isinstance(node.ctx, ast.Load):
+                    yield node
+
+
+def _fallbacks(
+    field: ContractField, function: Function, statement: ast.stmt
+) -> Iterator[Fallback]:
+    if isinstance(statement, ast.If):
+        for part in _conjuncts(statement.test):
+            tested = null_test(part)
+            if tested is None:
+                continue
+            path, when_none = tested
+            branch = statement.body if when_none else statement.orelse
+            derived = _derived(branch, path, field)
+            if derived is not None:
+                yield Fallback(field, function, statement, statement.test, derived, path)
+        return
+    for expression in expressions(statement):
+        for node in ast.walk(expression):
+            if isinstance(node, ast.IfExp):
+                tested = null_test(node.test)
+                if tested is not None:
+                    value = node.body if tested[1] else node.orelse
+                    if not _is_none(value):
+                        yield Fallback(field, function, statement, node.test, value, tested[0])
+            elif isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or):
+                dotted = dotted_name(node.values[0])
+                if dotted is not None and not _is_none(node.values[-1]):
+                    path = tuple(dotted.split("."))
+                    test = node.values[0]
+                    yield Fallback(field, function, statement, test, node.values[-1], path)
+
+
+def _derived(branch: list[ast.stmt], path: Path, field: ContractField) -> ast.expr | None:
+    """What a branch puts in place of `path`: a value assigned to it, or returned for it."""
+    for node in branch:
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                dotted = dotted_name(target)
+                if dotted is None or _is_none(node.value):
+                    continue
+                written = tuple(dotted.split("."))
+                if written == path or written[-1] == field.name:
+                    return node.value
+                if written == path[:-1] and _replaces(node.value, field.name):
+                    return node.value
+        elif isinstance(node, ast.Return) and node.value is not None and not _is_none(node.value):
+            if isinstance(node.value, (ast.Call, ast.BinOp, ast.Subscript)):
+                return node.value
+        elif isinstance(node, ast.If):
+            found = _derived(node.body, path, field) or _derived(node.orelse, path, field)
+            if found is not None:
+                return found
+    return None
+
+
+def _replaces(value: ast.expr, name: str) -> bool:
+    return isinstance(value, ast.Call) and any(keyword.arg == name for keyword in value.keywords)
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def _conjuncts(test: ast.expr) -> Iterator[ast.expr]:
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
+        for value in test.values:
+            yield from _conjuncts(value)
+    else:
+        yield test
