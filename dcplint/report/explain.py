@@ -36,7 +36,7 @@ def _page(lines: list[str], view: View) -> Iterator[str]:
     for line in lines:
         is_fence = line.startswith("```")
         is_text = bool(line) and not line.startswith(("## ", "- ")) and not is_fence
-        if paragraph and (in_code or not is_text):
+        if not is_text:
             yield from _wrapped(" ".join(paragraph), view)
             paragraph = []
         if is_fence:

@@ -21,5 +21,5 @@ class View:
 
     def paint(self, text: str, color: str | None = None, *, bold: bool = False) -> str:
         """The text in a colour, where colours are wanted."""
-        wanted = self.color and text and (color or bold)
+        wanted = self.color and (color or bold)
         return click.style(text, fg=color, bold=bold or None) if wanted else text

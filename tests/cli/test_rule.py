@@ -53,11 +53,14 @@ def test_color(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_layout() -> None:
-    text = "Short.\n\n## Bad\nTwo\nlines.\n- one\n  more\n- two\n\n```python\nx\n\n  - y\n```\n"
+    text = (
+        "Short.\n\n## Bad\nTwo\nlines.\n- one\n  more and more\n- two\n"
+        "```python\nx\n\n  - y\n```\nThe end."
+    )
     lines = list(explain(replace(TOOL_RULES[0], documentation=text), View(width=12)))
     assert lines[2:] == [
-        *["", "Short.", "", "Bad", "Two lines.", "- one more", "- two", ""],
-        *["    x", "", "      - y"],
+        *["", "Short.", "", "Bad", "Two lines.", "- one more", "  and more", "- two"],
+        *["    x", "", "      - y", "The end."],
     ]
 
 

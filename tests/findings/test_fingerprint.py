@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 import pytest
 
 from dcplint.findings.fingerprint import with_fingerprints
@@ -35,6 +33,7 @@ def prints(*spans: tuple[str, str], path: str = "a.py", symbol: str = "A") -> li
         ("\n\n# moved\n" + SOURCE, "f(a, 'b')"),
         ('class A(B):\n  x = f(a, "b")\n', 'f(a, "b")'),
         ("class A(B):\n  x = f(\n    a,\n    'b',\n  )\n", "f(\n    a,\n    'b',\n  )"),
+        ("class A(B):\n    yy = f(a, 'b') + 1\n", "f(a, 'b')"),
         ("class A(B):\n  x = f(a, \\\n    'b')\n", "f(a, \\\n    'b')"),
     ],
 )
@@ -79,6 +78,6 @@ def test_empty_span_stands_for_its_line() -> None:
 
 
 def test_places_that_do_not_exist_have_one_too() -> None:
-    odd = replace(IMPLICIT.finding("m", Location("nä\udc80.py", 9)), symbol="")
-    (finding,) = with_fingerprints([odd], lambda place: [])
-    assert len(finding.fingerprint) == 16
+    odd = [IMPLICIT.finding("m", Location("nä\udc80.py", 9, 1, 9, end)) for end in (1, 5)]
+    found = with_fingerprints(odd, lambda place: [])
+    assert [len(finding.fingerprint) for finding in found] == [16, 16]

@@ -101,7 +101,7 @@ FALLBACK = Finding(
     symbol="PagedDecodeImpl.forward",
     evidence=(
         Evidence("holds where it is None", _plugin(10, "attn_metadata"), Role.GUARD),
-        Evidence("lives in a file that is gone", Location("gone.py", 3), Role.PRODUCER),
+        Evidence("lives in a file that is gone", Location("gone.py", 3000), Role.PRODUCER),
         Evidence(
             "true by default",
             Location("vllm.yaml", 3, 5, 3, 18, Tree.PACK),

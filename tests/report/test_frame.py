@@ -60,6 +60,11 @@ def test_long_spans_lose_their_middle() -> None:
     assert [row.number for row in rows] == [1, 2, 3, None, 19, 20, None]
 
 
+def test_a_span_of_six_lines_is_shown_whole() -> None:
+    rows = list(frame(["line"] * 6, Location("a.py", 1, 1, 6, 5), mark="^", room=40))
+    assert [row.number for row in rows] == [1, 2, 3, 4, 5, 6, None]
+
+
 def test_lines_that_do_not_exist_have_no_frame() -> None:
     assert not list(frame([], Location("empty.py", 1), mark="^", room=40))
     assert not list(frame(["one"], Location("a.py", 7), mark="^", room=40))
@@ -74,6 +79,10 @@ def test_nothing_unprintable_is_printed(text: str) -> None:
     assert not any(ord(char) < 32 or 0x7F <= ord(char) < 0xA0 for char in shown)
     assert not any(char in "\u200b\u202a\u202e\u2066\u2028\u2029\ufeff" for char in shown)
     shown.encode()
+
+
+def test_width_is_in_terminal_columns() -> None:
+    assert [width_of(text) for text in ("", "ab", "名b", "e\u0301", "ä")] == [0, 2, 3, 1, 1]
 
 
 def test_plain_text_is_left_alone() -> None:

@@ -32,6 +32,12 @@ def test_first_line_of_an_empty_file() -> None:
     assert lines[1:] == [" --> empty.py:1:1 in PagedDecodeImpl.forward", ""]
 
 
+def test_a_message_may_be_empty() -> None:
+    report = replace(REPORT, findings=(replace(KERNEL, message=""),))
+    first = next(FORMATS["text"](report, View()))
+    assert first == "error[DCP302 global-length-in-kernel]: "
+
+
 def test_summary_counts_in_words() -> None:
     assert summary(EMPTY) == "No findings in 1 file."
     two = replace(EMPTY, findings=(IMPLICIT, IMPLICIT), engines=(Engine("e", "1", "here"),) * 2)

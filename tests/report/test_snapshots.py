@@ -28,6 +28,7 @@ CASES = {
     "github": partial(FORMATS["github"], REPORT, View()),
     "json": partial(FORMATS["json"], REPORT, View()),
     "statistics": partial(statistics, REPORT, View()),
+    "statistics-color": partial(statistics, REPORT, View(color=True)),
 }
 
 
