@@ -1,0 +1,101 @@
+"""The global lengths of a record change, and its local lengths stay what they were.
+
+## What it flags
+Metadata in which the quantity that a contract field localises (`seq_lens`) is changed or replaced
+while the field itself (`dcp_local_seq_lens`) is carried along: in a rebuilt record, in a
+`replace()`, or by an assignment to a record. Taking the same slice of both is fine.
+
+## Why it breaks
+`local(L − k)` is not `local(L) − k`, and not `local(L)`: each rank attends over a number of tokens
+that belongs to another length. Nothing crashes; drafts are rejected and answers drift.
+
+## Bad
+```python
+def drop_rejected(common: CommonAttentionMetadata, rejected):
+    common.seq_lens -= rejected  # dcp_local_seq_lens still counts the rejected tokens
+    return common
+```
+
+## Good
+```python
+def drop_rejected(common: CommonAttentionMetadata, rejected, dcp):
+    common.seq_lens -= rejected
+    common.dcp_local_seq_lens = localize(common.seq_lens, dcp)
+    return common
+```
+
+## How it is confirmed
+The engine's own function runs on a batch with both lengths; what comes out is compared with the
+local lengths of the new ones.
+
+## Known limits
+Whether a length that is replaced happens to be the same is not proved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dcplint.checks.base import Context, Rule
+from dcplint.facts.positions import position
+from dcplint.findings.model import Evidence, Finding, Role, Severity
+from dcplint.flow.functions import Function
+from dcplint.flow.records import Change, stale_pairs
+from dcplint.program.reach import refusing_impls
+
+RULE = Rule(
+    code="DCP205",
+    name="stale-pair",
+    summary="flags metadata whose global lengths change while the local ones are kept",
+    severity=Severity.ERROR,
+    since="0.1.0",
+    probe="the engine's own function on a batch with both lengths",
+)
+
+
+def check(context: Context) -> Iterator[Finding]:
+    """Yield a finding per function and record whose pair is broken."""
+    flow = context.fields
+    for field in flow.fields:
+        told: set[tuple[Function, str]] = set()
+        for change in stale_pairs(flow, field):
+            if (change.function, change.record) not in told:
+                told.add((change.function, change.record))
+                yield _finding(context, change)
+
+
+def _finding(context: Context, change: Change) -> Finding:
+    program, field = context.program, change.field
+    module = change.function.module
+    steps = [
+        Evidence(
+            f"new {field.localises}: {change.what}; {change.kept}",
+            program.location(module, position(change.statement)),
+            Role.PRODUCER,
+        )
+    ]
+    steps += (
+        Evidence(
+            f"{read.function.qualname} reads {field.name}",
+            program.location(read.function.module, position(read.node)),
+            Role.CONSUMER,
+        )
+        for read in context.fields.consumers(field)
+    )
+    message = (
+        f"`{change.function.qualname}` gives {field.record.rpartition('.')[2]} a new "
+        f"{field.localises} and keeps the old {field.name} of `{change.record}`"
+    )
+    severity = None
+    owner = change.function.owner
+    refusing = refusing_impls(program, owner) if owner is not None else ()
+    if refusing:
+        severity = Severity.NOTE
+        message += f"; not under DCP, which {', '.join(map(str, refusing))} refuses"
+    return RULE.finding(
+        message,
+        program.location(module, position(change.node)),
+        symbol=change.function.qualname,
+        severity=severity,
+        evidence=tuple(steps),
+    )

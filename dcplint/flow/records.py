@@ -1,0 +1,268 @@
+"""How functions rebuild, change and share the records that carry contract fields."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dcplint.contracts.model import ContractField
+from dcplint.facts.expressions import dotted_name
+from dcplint.flow.fields import FieldFlow
+from dcplint.flow.functions import Function, callee_name, expressions
+
+_ALIASING = frozenset({"view", "reshape", "narrow", "squeeze", "unsqueeze", "detach"})
+
+
+@dataclass(frozen=True, eq=False)
+class Change:
+    """The global quantity of a record is changed or replaced, while the local one is kept.
+
+    what: the new value, as written. kept: how the local one is carried along.
+    """
+
+    field: ContractField
+    function: Function
+    statement: ast.stmt
+    node: ast.expr
+    record: str
+    what: str
+    kept: str
+
+
+@dataclass(frozen=True, eq=False)
+class Store:
+    """A store into a tensor that belongs to a record the function was given."""
+
+    function: Function
+    statement: ast.stmt
+    target: ast.expr
+    record: str
+    attribute: str
+
+
+def stale_pairs(flow: FieldFlow, field: ContractField) -> Iterator[Change]:
+    """Every place after which a record's local quantity no longer belongs to its global one."""
+    if field.localises is None:
+        return
+    for function in flow.universe.mentioning(field.localises):
+        for statement in function.homes:
+            if not flow.tracer.can_run(function, statement):
+                continue
+            yield from _rebuilt(flow, field, function, statement)
+            yield from _changed(flow, field, function, statement)
+
+
+# Records rebuilt with one half of the pair new
+
+
+def _rebuilt(
+    flow: FieldFlow, field: ContractField, function: Function, statement: ast.stmt
+) -> Iterator[Change]:
+    assert field.localises is not None
+    for expression in expressions(statement):
+        for call in ast.walk(expression):
+            if not isinstance(call, ast.Call):
+                continue
+            given = {k.arg: k.value for k in call.keywords if k.arg is not None}
+            if field.localises not in given:
+                continue
+            carrier = _carrier(flow, field, function, call, given.get(field.name))
+            if carrier is None:
+                continue
+            record, kept, local_slices = carrier
+            pair = f"{record}.{field.localises}"
+            found = [_carried(function, v, pair) for v in _values(function, given[field.localises])]
+            changed = any(c is None for c in found) or _is_stored_into(
+                function, given[field.localises]
+            )
+            if changed or any(slices != local_slices for slices in found):
+                what = ast.unparse(given[field.localises])
+                yield Change(field, function, statement, call, record, what, kept)
+
+
+def _carrier(
+    flow: FieldFlow,
+    field: ContractField,
+    function: Function,
+    call: ast.Call,
+    passed: ast.expr | None,
+) -> tuple[str, str, str] | None:
+    """(record, how, slices) where the new record's local quantity is an old record's."""
+    if passed is not None:
+        for value in _values(function, passed):
+            for node in ast.walk(value):
+                if isinstance(node, ast.Attribute) and node.attr == field.name:
+                    record = dotted_name(node.value)
+                    if record is None or not flow.is_record_expression(function, node.value, field):
+                        continue
+                    slices = _carried(function, value, f"{record}.{field.name}")
+                    if slices is not None:
+                        return record, f"{field.name}={ast.unparse(passed)}", slices
+        return None
+    if callee_name(call) != "replace":
+        return None
+    source = call.func.value if isinstance(call.func, ast.Attribute) else None
+    if source is None or dotted_name(source) == "dataclasses":
+        source = call.args[0] if call.args else None
+    record = dotted_name(source) if source is not None else None
+    if source is None or record is None or not flow.is_record_expression(function, source, field):
+        return None
+    return record, f"replace() keeps {field.name}", ""
+
+
+def _carried(function: Function, value: ast.expr, dotted: str) -> str | None:
+    """The slices by which `value` takes `dotted` along unchanged; None where it does not."""
+    if isinstance(value, ast.Subscript):
+        inner = _carried(function, value.value, dotted)
+        return None if inner is None else f"{inner}[{ast.unparse(value.slice)}]"
+    if isinstance(value, ast.IfExp):
+        options = [v for v in (value.body, value.orelse) if not _is_none(v)]
+        found = {_carried(function, option, dotted) for option in options}
+        return found.pop() if len(found) == 1 else None
+    if isinstance(value, ast.Call) and len(value.args) == 1 and isinstance(value.func, ast.Name):
+        helper = _lambda(function, value.func.id)
+        if helper is not None and _carried(function, value.args[0], dotted) == "":
+            parameter = helper.args.args[0].arg
+            return _carried(function, helper.body, parameter)
+    return "" if dotted_name(value) == dotted else None
+
+
+def _lambda(function: Function, name: str) -> ast.Lambda | None:
+    for node in function.homes:
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda):
+            if any(dotted_name(t) == name for t in node.targets) and node.value.args.args:
+                return node.value
+    return None
+
+
+def _values(function: Function, value: ast.expr) -> list[ast.expr]:
+    """The expression, or what the variable that it is has been assigned in the function."""
+    if isinstance(value, ast.Name) and value.id not in function.parameters:
+        found = [
+            node.value
+            for node in function.homes
+            if isinstance(node, ast.Assign)
+            and any(dotted_name(target) == value.id for target in node.targets)
+        ]
+        if found:
+            return found
+    return [value]
+
+
+def _is_stored_into(function: Function, value: ast.expr) -> bool:
+    name = dotted_name(value)
+    return name is not None and any(
+        dotted_name(base) == name
+        for node in function.homes
+        for base in _stored(node)
+    )
+
+
+# Records changed in place
+
+
+def _changed(
+    flow: FieldFlow, field: ContractField, function: Function, statement: ast.stmt
+) -> Iterator[Change]:
+    """`record.seq_lens = new`, `record.seq_lens -= n`, and no new local quantity after it."""
+    targets: list[ast.expr] = list(_stored(statement))
+    if isinstance(statement, ast.Assign):
+        targets += [t for t in statement.targets if isinstance(t, ast.Attribute)]
+    for target in targets:
+        if not isinstance(target, ast.Attribute) or target.attr != field.localises:
+            continue
+        record = dotted_name(target.value)
+        if record is None or not flow.is_record_expression(function, target.value, field):
+            continue
+        if _is_set_after(function, statement, record, field.name):
+            continue
+        outcomes = flow.outcomes(function, statement, (*record.split("."), field.name))
+        if not outcomes or all(outcome.state.value == "None" for outcome in outcomes):
+            continue  # there is nothing to go stale
+        what = ast.unparse(statement)
+        yield Change(field, function, statement, target, record, what, f"{record}.{field.name} stays")
+
+
+def _is_set_after(function: Function, statement: ast.stmt, record: str, name: str) -> bool:
+    """Whether the function gives the record a new local quantity after `statement`."""
+    line = statement.lineno
+    for node in function.homes:
+        if node.lineno < line:
+            continue
+        if isinstance(node, ast.Assign):
+            if any(dotted_name(t) == f"{record}.{name}" for t in node.targets):
+                return True
+            if any(dotted_name(t) == record for t in node.targets):
+                for call in ast.walk(node.value):
+                    if isinstance(call, ast.keyword) and call.arg == name:
+                        return True
+    return False
+
+
+# Stores into what others share
+
+
+def shared_stores(flow: FieldFlow, function: Function, field: ContractField) -> Iterator[Store]:
+    """In-place stores of `function` into tensors of a record that it was given as an argument."""
+    records = [
+        name
+        for name in function.parameters
+        if flow.is_record_expression(function, ast.Name(name), field)
+    ]
+    aliases = dict(_aliases(function, records))
+    for statement in function.homes:
+        for base in _stored(statement):
+            dotted = dotted_name(base)
+            if dotted is None:
+                continue
+            owner, _, attribute = aliases.get(dotted, dotted).partition(".")
+            if owner in records and attribute and "." not in attribute:
+                yield Store(function, statement, base, owner, attribute)
+
+
+def _aliases(function: Function, records: list[str]) -> Iterator[tuple[str, str]]:
+    """Variables that are nothing but a tensor of a record, or a view of one."""
+    assigned: dict[str, set[str | None]] = {}
+    for node in function.homes:
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                name = dotted_name(target)
+                if name is not None:
+                    assigned.setdefault(name, set()).add(_viewed(node.value))
+    for name, sources in assigned.items():
+        source = next(iter(sources))
+        if len(sources) == 1 and source and source.partition(".")[0] in records and "." in source:
+            yield name, source
+
+
+def _viewed(value: ast.expr) -> str | None:
+    """The dotted name that `value` is, or is a view of."""
+    while True:
+        if isinstance(value, ast.Subscript):
+            value = value.value
+        elif isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
+            if value.func.attr not in _ALIASING:
+                return None
+            value = value.func.value
+        else:
+            return dotted_name(value)
+
+
+def _stored(node: ast.stmt) -> Iterator[ast.expr]:
+    """What a statement stores into in place: `x[…] = v`, `x -= v`, `x.add_(v)`."""
+    targets = node.targets if isinstance(node, ast.Assign) else []
+    if isinstance(node, ast.AugAssign):
+        yield node.target.value if isinstance(node.target, ast.Subscript) else node.target
+    for target in targets:
+        if isinstance(target, ast.Subscript):
+            yield target.value
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+        callee = node.value.func
+        if isinstance(callee, ast.Attribute) and callee.attr.endswith("_"):
+            if not callee.attr.startswith("_"):
+                yield callee.value.value if isinstance(callee.value, ast.Subscript) else callee.value
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
