@@ -391,6 +391,12 @@ class _Comparison:
                         f"{stated.releases} only"
                     )
                     yield self._here(message, stated.source, stated.record)
+        for output in self.contract.outputs:
+            described = (s for s in self._described() if s.role == output.role)
+            methods = (self.engine.methods(s.name) for s in described if self._is_defined(s.name))
+            if not any(output.method in found for found in methods):
+                message = f"no class of role {output.role} has a method {output.method}"
+                yield Disagreement(message, output.source)
         for refusal in self.contract.refusals:
             yield from self._defined(refusal.function, refusal.source)
 

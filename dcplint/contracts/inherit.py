@@ -23,7 +23,9 @@ from dcplint.contracts.model import (
     EngineClass,
     Gate,
     Moved,
+    Output,
     Pack,
+    Refusal,
     Releases,
     Site,
     Source,
@@ -103,6 +105,11 @@ def inherit(own: Pack, heritage: Heritage) -> Pack:
         derived=_merge(own.derived, map(heir.derived, parent.derived), lambda d: (d.role, d.name)),
         fields=_merge(own.fields, map(heir.field, parent.fields), lambda f: (f.record, f.name)),
         refusals=_merge(own.refusals, map(heir.refusal, parent.refusals), lambda r: r.function),
+        outputs=_merge(
+            own.outputs,
+            map(heir.output, parent.outputs),
+            lambda o: (o.role, o.method, o.element),
+        ),
         terms=terms,
         vocabulary=Vocabulary.of(terms, own.vocabulary.neutral or parent.vocabulary.neutral),
         files={**parent.files, **own.files},
@@ -216,6 +223,14 @@ class _Heir:
             name=self.heritage.name(fact.name),
             record=self.heritage.name(fact.record),
             localises=fact.localises and self.heritage.name(fact.localises),
+            releases=self.heritage.releases(fact.releases),
+        )
+
+    def output(self, fact: Output) -> Output:
+        return replace(
+            fact,
+            method=self.heritage.name(fact.method),
+            capability=self.heritage.name(fact.capability),
             releases=self.heritage.releases(fact.releases),
         )
 

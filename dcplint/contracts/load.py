@@ -22,6 +22,7 @@ from dcplint.contracts.model import (
     ROLES,
     Accessor,
     ContractField,
+    Output,
     Refusal,
     Capability,
     Dated,
@@ -140,6 +141,12 @@ class _Fields:
             self.fail(key, f"must be true or false, got {node}")
         return node.truth
 
+    def count(self, key: str) -> int:
+        node = self.required(key)
+        if node.kind != "a number" or not node.raw.isdigit():
+            self.fail(key, f"must be a whole number from 0 on, got {node}")
+        return int(node.raw)
+
     def choice(self, key: str, options: tuple[str, ...], default: str | None = None) -> str:
         node = self.optional(key) if default else self.required(key)
         if node is None:
@@ -220,7 +227,7 @@ class _Loader:
     def pack(self, root: Node) -> Pack:
         keys = (
             "engine extends based-on rewrite lacks package distribution known classes "
-            "implementations moved capabilities derived gates accessors vocabulary fields refusals"
+            "implementations moved capabilities derived gates accessors vocabulary fields refusals outputs"
         )
         top = self.fields(root, "", keys)
         engine = top.text("engine", "an engine name")
@@ -246,6 +253,7 @@ class _Loader:
             implementations=tuple(top.items("implementations", self._class)),
             fields=tuple(top.items("fields", self._field)),
             refusals=tuple(top.items("refusals", self._refusal)),
+            outputs=tuple(top.items("outputs", self._output)),
             files={self.shown: self.path},
         )
         if heritage is not None:
@@ -466,6 +474,18 @@ class _Loader:
             localises=fields.text_or("localises", "a name", None),
         )
 
+    def _output(self, node: Node, where: str) -> Output:
+        fields = self.fields(node, where, "method role element capability summary releases source")
+        return Output(
+            method=fields.text("method", "a name"),
+            role=fields.choice("role", ROLES),
+            element=fields.count("element"),
+            capability=fields.text("capability", "a name"),
+            summary=fields.text("summary", "a sentence"),
+            releases=fields.releases(),
+            source=fields.source(),
+        )
+
     def _refusal(self, node: Node, where: str) -> Refusal:
         fields = self.fields(node, where, "function reason releases source")
         return Refusal(
@@ -586,6 +606,8 @@ def _statements(pack: Pack) -> Iterator[tuple[object, Dated, Source]]:
         yield ("accessor", a.role, a.name), a, a.source
     for f in pack.fields:
         yield ("field", f.record, f.name), f, f.source
+    for o in pack.outputs:
+        yield ("output", o.role, o.method, o.element), o, o.source
     for r in pack.refusals:
         yield ("refusal", r.function), r, r.source
     for d in pack.derived:

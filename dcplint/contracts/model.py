@@ -243,6 +243,23 @@ class ContractField:
 
 
 @dataclass(frozen=True, slots=True)
+class Output:
+    """A value that a method owes under DCP where its class makes a promise.
+
+    method: name of a method of `role`; element: which element of the tuple it returns, from 0.
+    capability: the promise of that role which makes it due.
+    """
+
+    method: str
+    role: str
+    element: int
+    capability: str
+    summary: str
+    releases: Releases
+    source: Source
+
+
+@dataclass(frozen=True, slots=True)
 class Refusal:
     """An engine function that cannot run, or cannot matter to a consumer, when DCP is on.
 
@@ -331,6 +348,7 @@ class Pack:
     terms: tuple[Term, ...] = ()
     fields: tuple[ContractField, ...] = ()
     refusals: tuple[Refusal, ...] = ()
+    outputs: tuple[Output, ...] = ()
     implementations: tuple[EngineClass, ...] = ()
     files: Mapping[str, Path] = field(default_factory=dict, compare=False)
 
@@ -366,6 +384,7 @@ class Pack:
             implementations=tuple(_holding(self.implementations, effective)),
             fields=tuple(_holding(self.fields, effective)),
             refusals=tuple(_holding(self.refusals, effective)),
+            outputs=tuple(_holding(self.outputs, effective)),
         )
 
     def has_lost(self, moved: Moved, version: Version) -> bool:
@@ -412,6 +431,7 @@ class Contract:
     implementations: tuple[EngineClass, ...] = ()
     fields: tuple[ContractField, ...] = ()
     refusals: tuple[Refusal, ...] = ()
+    outputs: tuple[Output, ...] = ()
 
     def capability(self, role: str, name: str) -> Capability | None:
         """The capability of that role and name, or None where this release has none."""

@@ -109,6 +109,10 @@ class Tracer:
         """What `node`, an expression of `statement`, can be with DCP on."""
         return self._value(_Point(function, statement), node, ())
 
+    def returned(self, function: Function, path: Path) -> tuple[Outcome, ...]:
+        """What `path` of a function's result can be with DCP on: `(1,)` is its second element."""
+        return merged(self._returned(function, path, ()))
+
     def can_run(self, function: Function, statement: ast.stmt) -> bool:
         """Whether `statement` can run with DCP on, as far as the function itself tells."""
         node: ast.stmt | None = statement
