@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from dcplint.facts.model import Position
 
@@ -38,7 +39,16 @@ def last_line(node: ast.stmt, ends: dict[int, int]) -> int:
         found = ends.get(node.lineno)
         if found is not None and isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             return found
-        inner = [child for child in ast.iter_child_nodes(node) if isinstance(child, ast.stmt)]
+        inner = [child for child in _statements_in(node) if child is not node]
         if not inner:
             return node.end_lineno or node.lineno
-        node = inner[-1]
+        node = max(inner, key=lambda child: child.lineno)
+
+
+def _statements_in(node: ast.stmt) -> Iterator[ast.stmt]:
+    """The statements directly inside `node`, those of handlers and cases included."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.stmt):
+            yield child
+        elif isinstance(child, (ast.ExceptHandler, ast.match_case)):
+            yield from child.body
