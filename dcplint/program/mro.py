@@ -157,6 +157,17 @@ class Hierarchy:
             self._linear[symbol] = order
         return self._linear[symbol]
 
+    def ancestors(self, symbol: ClassSymbol) -> tuple[Entry, ...]:
+        """`symbol` and everything it derives from, in no order that means anything."""
+        found: dict[Entry, None] = {symbol: None}
+        queue: list[Entry] = [symbol]
+        while queue:
+            for base in self._entry_bases(queue.pop()):
+                if base not in found:
+                    found[base] = None
+                    queue.append(base)
+        return tuple(found)
+
     def bases(self, symbol: ClassSymbol) -> tuple[Entry, ...]:
         """The direct bases, without those that hold no attributes (`object`, `Generic`)."""
         if symbol not in self._bases:

@@ -113,8 +113,12 @@ class Program:
                 yield found, place
 
     def roles(self, symbol: ClassSymbol) -> frozenset[str]:
-        """The engine roles `symbol` plays, by descent from the contract's base classes."""
-        entries = self.hierarchy.linearize(symbol).entries
+        """The engine roles `symbol` plays, by descent from the contract's base classes.
+
+        A class whose bases have no order still descends from them.
+        """
+        order = self.hierarchy.linearize(symbol)
+        entries = self.hierarchy.ancestors(symbol) if order.problem else order.entries
         return frozenset(
             role
             for entry in entries

@@ -117,8 +117,8 @@ def _inherited(directory: Path) -> Iterator[_Ignore]:
         yield from _exclude_file(directory)
         return
     checkout = next((p for p in directory.parents if (p / ".git").exists()), None)
-    if checkout is None:
-        return
+    if checkout is None or is_ignored(checkout, directory):
+        return  # what was asked for by name is not dropped, nor any of it
     for parent in (checkout, *_between(checkout, directory)):
         prefix = f"{directory.relative_to(parent).as_posix()}/"
         for ignore in _ignore_file(parent, ""):

@@ -1,0 +1,147 @@
+"""An out-of-tree plugin: one tree, different and right answers against different releases."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.run.tree import Command, write, write_engine, write_plugin
+
+AGAINST = {
+    "vllm==0.25.1": [],  # no such capability yet, and the sparse base still exists
+    "vllm==0.29.0": [
+        ("DCP101", "dense", "DenseImpl"),
+        ("DCP101", "latent", "LatentImpl"),
+        ("DCP108", "sparse", "SparseImpl"),
+    ],
+    "vllm==0.30.0": [
+        ("DCP104", "dense", "DenseImpl"),
+        ("DCP104", "latent", "LatentImpl"),
+        ("DCP108", "sparse", "SparseImpl"),
+    ],
+}
+
+
+def findings(dcplint: Command, *args: str | Path) -> list[tuple[str, str, str]]:
+    report = dcplint.json("check", *args)
+    return [(f["code"], Path(f["path"]).stem, f["symbol"]) for f in report["findings"]]
+
+
+@pytest.mark.parametrize("engine", AGAINST)
+def test_the_answer_depends_on_the_release(dcplint: Command, engine: str, tmp_path: Path) -> None:
+    plugin = write_plugin(tmp_path / "plugin")
+    assert findings(dcplint, plugin, "--engine", engine) == AGAINST[engine]
+
+
+def test_its_own_requirements_name_the_release(dcplint: Command, tmp_path: Path) -> None:
+    plugin = write_plugin(tmp_path / "plugin")
+    report = dcplint.json("check", plugin)
+    assert (report["engine"]["release"], report["engine"]["source"]) == (
+        "0.30.0",
+        "the project's requirements",
+    )
+    assert [f["code"] for f in report["findings"]] == ["DCP104", "DCP104", "DCP108"]
+
+
+def test_engine_source_is_read_where_it_is_given(dcplint: Command, tmp_path: Path) -> None:
+    """What the engine's own source shows overrides the pack."""
+    plugin = write(tmp_path / "plugin", {"src/mine/impl.py": OWN})
+    for default, codes in [(True, ["DCP101"]), (False, ["DCP104"])]:
+        engine = write_engine(tmp_path / f"engine-{default}", "0.30.0", default)
+        report = dcplint.json("check", plugin, "--engine-path", engine)
+        assert [f["code"] for f in report["findings"]] == codes
+        origin = next(
+            e
+            for e in report["findings"][0]["evidence"]
+            if "supports_dcp" in e["message"] and e["role"] == "origin"
+        )
+        assert origin["path"] == "vllm/v1/attention/backend.py"
+
+
+OWN = """\
+from vllm.v1.attention.backend import AttentionImpl
+
+
+class OwnImpl(AttentionImpl):
+    can_return_lse_for_decode = True
+
+    def __init__(self, *args): ...
+
+    def forward(self, *args):
+        return self.need_to_return_lse_for_decode
+"""
+
+
+# Names decide nothing: each change leaves the plugin what it is.
+
+
+def rename_classes(plugin: Path) -> None:
+    for path in plugin.rglob("*.py"):
+        text = path.read_text()
+        for old, new in [("DenseImpl", "Zebra"), ("LatentImpl", "Okapi"), ("SparseImpl", "Gnu")]:
+            text = re.sub(rf"\b{old}\b", new, text)
+        path.write_text(text)
+
+
+def rename_files(plugin: Path) -> None:
+    package = plugin / "src" / "shardline"
+    (package / "attention" / "dense.py").rename(package / "attention" / "a1.py")
+    (package / "attention" / "latent.py").rename(package / "attention" / "a2.py")
+    (package / "attention" / "sparse.py").rename(package / "attention" / "a3.py")
+    (package / "attention").rename(package / "stuff")
+    package.rename(plugin / "src" / "thing")
+    for path in plugin.rglob("*.py"):
+        path.write_text(
+            path.read_text().replace("shardline.", "thing.").replace("from shardline", "from thing")
+        )
+
+
+def hide_the_base_twice_more(plugin: Path) -> None:
+    package = plugin / "src" / "shardline"
+    (package / "one.py").write_text("from .api import ComputeBase as X, LatentBase as Y\n")
+    (package / "two.py").write_text("import shardline.one as o\n\nP, Q = o.X, o.Y\n")
+    dense = package / "attention" / "dense.py"
+    dense.write_text(
+        dense.read_text()
+        .replace("from shardline import api\n", "from shardline import api, two\n")
+        .replace("(api.ComputeBase)", "(two.P)")
+    )
+    latent = package / "attention" / "latent.py"
+    latent.write_text(
+        latent.read_text().replace(
+            "shardline.api import LatentBase", "shardline.two import Q as LatentBase"
+        )
+    )
+
+
+def add_a_namesake(plugin: Path) -> None:
+    (plugin / "src" / "shardline" / "video.py").write_text(
+        "class AttentionImplBase:\n    supports_dcp = True\n\n\n"
+        "class AttentionImpl(AttentionImplBase):\n    def forward(self): ...\n\n\n"
+        "class MLACommonImpl(AttentionImpl):\n    def forward_mqa(self): ...\n"
+    )
+
+
+def put_it_under_another_name(plugin: Path) -> None:
+    (plugin / "src").rename(plugin / "lib")
+
+
+@pytest.mark.parametrize("engine", ["vllm==0.29.0", "vllm==0.30.0"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        rename_classes,
+        rename_files,
+        hide_the_base_twice_more,
+        add_a_namesake,
+        put_it_under_another_name,
+    ],
+)
+def test_names_decide_nothing(
+    dcplint: Command, change: Callable[[Path], None], engine: str, tmp_path: Path
+) -> None:
+    plugin = write_plugin(tmp_path / "plugin")
+    change(plugin)
+    codes = [code for code, _, _ in findings(dcplint, plugin, "--engine", engine)]
+    assert sorted(codes) == [code for code, _, _ in AGAINST[engine]]
