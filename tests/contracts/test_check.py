@@ -7,8 +7,9 @@ import pytest
 from packaging.version import Version
 
 from dcplint.contracts.check import Disagreement, disagreements
+from dcplint.contracts.load import load_pack
 from tests.contracts.ast_engine import AstEngine
-from tests.contracts.example import PACK, SOURCE, toy, write_source
+from tests.contracts.example import PACK, SOURCE, toy, write_pack, write_source
 
 METHOD = """\
 capabilities:
@@ -195,6 +196,79 @@ def test_an_engine_with_a_base_that_cannot_be_found(tmp_path: Path) -> None:
     assert [d.message for d in found] == [
         "toy.backend.MlaImpl has the bases toy.backend.Impl, toy.ghost.Ghost, where the pack says "
         "toy.backend.Impl, toy.backend.Mixin"
+    ]
+
+
+def test_abstract_methods_come_from_every_ancestor(tmp_path: Path) -> None:
+    deeper = ("fast", "import Impl", "import MlaImpl as Impl")
+    assert [d.message for d in compare(tmp_path, source=deeper)] == [
+        "toy.fast.FastImpl has the bases toy.backend.MlaImpl, where the pack says toy.backend.Impl"
+    ]
+
+
+def test_names_that_went_and_names_to_come(tmp_path: Path) -> None:
+    (write_source(tmp_path / "release") / "toy/old.py").touch()
+    assert not [d for d in compare(tmp_path, "1.0.0") if "toy.old" in d.message]
+    to_come = """\
+moved:
+  - {name: toy.late, successor: toy.nowhere, releases: "==1.1.0", source: toy#9}
+"""
+    late = ("moved:\n", to_come)
+    assert not [d for d in compare(tmp_path, "1.0.0", pack=late) if "nowhere" in d.message]
+    assert [d for d in compare(tmp_path, pack=late) if "nowhere" in d.message]
+
+
+@pytest.mark.parametrize(
+    ("releases", "expected"),
+    [("", []), ('releases: "<2"', ["toy.backend.Backend.get_impl_cls exists, where the pack has it in <2 only"])],
+)  # fmt: skip
+def test_a_method_with_a_default(tmp_path: Path, releases: str, expected: list[str]) -> None:
+    method = METHOD.replace("describe\n", "get_impl_cls\n", 1)
+    if releases:
+        method = method.replace("source: toy#3\n", f"{releases}\n    source: toy#3\n")
+        method = method.replace("value: true", f"value: true, {releases}")
+    found = compare(tmp_path, pack=("capabilities:\n", method))
+    assert [d.message for d in found] == expected
+
+
+def test_one_function_may_read_one_name_of_two_roles(tmp_path: Path) -> None:
+    readers = "    readers:\n"
+    earlier = '      - {function: toy.select.choose, releases: "<2", source: toy#4}\n'
+    assert compare(tmp_path, pack=(readers, readers + earlier)) == []
+
+
+def test_words_that_are_dated_away(tmp_path: Path) -> None:
+    renamed = ("fast", "def merge", "def join")
+    assert not [d for d in compare(tmp_path, "1.1.0", source=renamed) if "merge" in d.message]
+
+
+def test_a_source_may_be_a_whole_module(tmp_path: Path) -> None:
+    whole = ("source: toy/fast.py:4@2.0.0", "source: toy/fast.py@2.0.0")
+    assert compare(tmp_path, pack=whole) == []
+
+
+def test_the_source_of_a_name_that_went_is_compared(tmp_path: Path) -> None:
+    found = compare(tmp_path, pack=("source: toy#7", "source: toy/backend.py:999@2.0.0"))
+    assert [d.message for d in found] == ["source toy/backend.py:999 is not in the release"]
+
+
+def test_a_fork_that_lacks_a_capability(tmp_path: Path) -> None:
+    parent = toy(tmp_path)
+    text = """\
+engine: fork
+extends: toy
+known: [2.0.0]
+based-on: {">=2": 2.0.0}
+lacks:
+  - {role: impl, capability: returns_lse, source: toy/backend.py:4@2.0.0}
+"""
+    path = write_pack(tmp_path, text, "fork.yaml")
+    contract = load_pack(path, shown="fork.yaml", find_parent={"toy": parent}.get).at(
+        Version("2.0.0")
+    )
+    engine = AstEngine(write_source(tmp_path / "release"))
+    assert [d.message for d in disagreements(contract, engine) if d.source.pack == "fork.yaml"] == [
+        "toy.backend.Impl.returns_lse exists, where the pack has it in no release only"
     ]
 
 
