@@ -120,7 +120,9 @@ def _is_under_size(context: Context, function: Function, node: ast.stmt) -> bool
 def _finding(context: Context, read: Read, branch: ast.If) -> Finding:
     program, module = context.program, read.function.module
     read_here = Evidence(
-        f"{read.field.name} is read here", program.location(module, position(read.node)), Role.ORIGIN
+        f"{read.field.name} is read here",
+        program.location(module, position(read.node)),
+        Role.ORIGIN,
     )
     return RULE.finding(
         f"`{read.function.qualname}` takes {read.field.name} being there to mean that DCP is on: "

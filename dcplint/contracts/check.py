@@ -345,6 +345,9 @@ class _Comparison:
             yield self._here(message, gate.source, gate.function)
         name = gate.function.rpartition(".")[2]
         yield from self._sites(gate.callers, name, f"calls {name}", "caller")
+        for hook in gate.hooks:
+            if self.contract.effective in hook.releases:
+                yield from self._defined(hook.function, hook.source)
 
     def _sites(
         self, sites: Iterable[Site], name: str, does: str, what: str
@@ -447,6 +450,8 @@ class _Comparison:
             yield gate.source, gate.reads
             for caller in gate.callers:
                 yield caller.source, _last(gate.function)
+            for hook in gate.hooks:
+                yield hook.source, _last(hook.function)
         for accessor in pack.accessors:
             yield accessor.source, accessor.name
         for term in pack.terms:

@@ -206,6 +206,7 @@ class _Heir:
             capability=name(fact.capability),
             argument=fact.argument and name(fact.argument),
             callers=self._sites(fact.callers),
+            hooks=self._sites(fact.hooks),
             releases=self.heritage.releases(fact.releases),
         )
 

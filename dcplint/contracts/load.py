@@ -424,10 +424,11 @@ class _Loader:
 
     def _gates(self, node: Node, where: str) -> tuple[Gate, ...]:
         """The gates of one engine function, which may ask for several capabilities."""
-        fields = self.fields(node, where, "function stage callers asks")
+        fields = self.fields(node, where, "function stage callers hooks asks")
         function = fields.text("function", "a dotted name")
         stage = fields.choice("stage", STAGES)
         callers = tuple(fields.items("callers", self._site))
+        hooks = tuple(fields.items("hooks", self._site))
         if not fields.required("asks").items:
             fields.fail("asks", "must list what the function asks for")
 
@@ -447,6 +448,7 @@ class _Loader:
                 role=asked.choice("role", ROLES),
                 argument=asked.text_or("argument", "a name", None),
                 callers=callers,
+                hooks=hooks,
             )
 
         return tuple(fields.items("asks", gate))
@@ -616,9 +618,11 @@ def _statements(pack: Pack) -> Iterator[tuple[object, Dated, Source]]:
         yield ("term", t.kind, t.name), t, t.source
     for g in pack.gates:
         yield ("gate", g.function, g.role, g.capability), g, g.source
-    for function, callers in {g.function: g.callers for g in pack.gates}.items():
-        for caller in callers:
+    for function, gate in {g.function: g for g in pack.gates}.items():
+        for caller in gate.callers:
             yield ("caller", function, caller.function), caller, caller.source
+        for hook in gate.hooks:
+            yield ("hook", function, hook.function), hook, hook.source
     for k in pack.capabilities:
         key = (k.role, k.name)
         yield ("capability", key), k, k.source

@@ -16,7 +16,7 @@ from typing import Generic, Protocol, TypeVar
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-ROLES = ("impl", "backend", "builder", "layer", "metadata", "runner", "drafter")
+ROLES = ("impl", "backend", "builder", "layer", "metadata", "runner", "drafter", "platform")
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +194,8 @@ class Gate:
     name: capability and stage. function: dotted name. reads: the name whose value decides, which
     is `capability` itself or a value derived from it (`Derived`). role: whose capability that is.
     stage: `selection` or `load`. outcome: what the user sees. argument: the parameter without
-    which `function` asks nothing. callers: who calls it.
+    which `function` asks nothing. callers: who calls it. hooks: overridable methods that the engine
+    counts on to reach it.
     """
 
     name: str
@@ -208,6 +209,7 @@ class Gate:
     role: str = "impl"
     argument: str | None = None
     callers: tuple[Site, ...] = ()
+    hooks: tuple[Site, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,6 +45,8 @@ class Index:
         pack = contract.pack
         asked = {capability.role for capability in contract.capabilities}
         asked |= {accessor.role for accessor in contract.accessors}
+        hooked = {hook.function.rpartition(".")[0] for g in contract.gates for hook in g.hooks}
+        asked |= {c.role for c in contract.classes if c.name in hooked}
         classes = [c for c in contract.classes if c.role in asked]
         dotted = [name for c in classes for name in (c.name, *c.aliases)]
         roots = {name.rpartition(".")[2].encode() for name in dotted}

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from dcplint.contracts.model import Contract, Pack
-from dcplint.findings.model import Tree
 from dcplint.program.index import Index
 from dcplint.program.modules import Modules, SourceTree
 from dcplint.program.symbols import Module
+from dcplint.source.location import Tree
 from dcplint.source.text import UnreadableSource, read_bytes
 
 

@@ -1,0 +1,113 @@
+"""A path on which the engine's DCP gate is never asked.
+
+## What it flags
+A class that overrides a method by which the engine reaches a gate (a platform's choice of backend,
+a runner's set-up of backends) and does not reach the gate itself: it calls neither the gate nor the
+method it overrides, on any path or on some. Also a call of the gate without the argument that
+tells it of DCP.
+
+## Why it breaks
+The gate is the only place that refuses a backend which cannot do DCP. Where it is not asked, such a
+backend runs under DCP and answers from one shard, or crashes in the first decode step.
+
+## Bad
+```python
+class MyPlatform(Platform):
+    @classmethod
+    def get_attn_backend_cls(cls, selected_backend, attn_selector_config, num_heads=None):
+        return "my_plugin.attention.MyBackend"
+```
+
+## Good
+```python
+class MyPlatform(Platform):
+    @classmethod
+    def get_attn_backend_cls(cls, selected_backend, attn_selector_config, num_heads=None):
+        reasons = MyBackend.validate_configuration(
+            device_capability=cls.get_device_capability(), **attn_selector_config._asdict()
+        )
+        if reasons:
+            raise ValueError(f"MyBackend cannot serve this configuration: {reasons}")
+        return "my_plugin.attention.MyBackend"
+```
+
+## How it is confirmed
+Nothing is run: that no call leads to the gate is a fact of the source. Whether a backend that is
+let through can do DCP is DCP101's and the harness's question.
+
+## Known limits
+Calls are followed through the class's own methods and through functions, not through objects held
+in attributes.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from dcplint.checks.base import Context, Rule
+from dcplint.checks.capability_evidence import gate_location
+from dcplint.facts.expressions import shorten
+from dcplint.facts.positions import position
+from dcplint.findings.model import Evidence, Finding, Role, Severity
+from dcplint.program.asking import Override, overrides
+
+RULE = Rule(
+    code="DCP107",
+    name="bypassed-gate",
+    summary="flags paths on which the engine's DCP gate is never asked",
+    severity=Severity.WARNING,
+    since="0.1.0",
+    probe="none: that no call leads to the gate is a fact of the source",
+)
+
+
+def check(context: Context) -> Iterator[Finding]:
+    """Yield a finding for each override that does not ask, wholly or on some path."""
+    for override in overrides(context.program):
+        if not _concerns_dcp(context, override):
+            continue
+        if not override.asks:
+            yield _finding(context, override, ())
+        elif override.gate.stage == "selection" and override.silent:
+            yield _finding(context, override, override.silent)
+
+
+def _concerns_dcp(context: Context, override: Override) -> bool:
+    """Whether what the gate refuses is a class that cannot do DCP."""
+    promises = {
+        capability.name
+        for capability in context.contract.capabilities
+        if capability.opt_in and capability.methods
+    }
+    return any(
+        gate.capability in promises
+        for gate in context.contract.gates
+        if gate.function == override.gate.function
+    )
+
+
+def _finding(context: Context, override: Override, silent: tuple[ast.Return, ...]) -> Finding:
+    program, module = context.program, override.symbol.module
+    gate = override.gate.function.rpartition(".")[2]
+    steps = [
+        Evidence(
+            f"the gate: {override.gate.outcome}", gate_location(context, override.gate), Role.GATE
+        ),
+        Evidence(
+            f"{override.method.qualname} replaces {override.hook.function}, which reaches it",
+            program.location(module, override.method.position),
+        ),
+    ]
+    for node in silent or override.silent:
+        value = shorten(node.value) if node.value is not None else "None"
+        place = program.location(module, position(node))
+        steps.append(Evidence(f"returns {value} unasked", place))
+    some = f" before {len(silent)} of its answers" if silent else ""
+    return RULE.finding(
+        f"`{override.method.qualname}` does not ask {gate}(){some}: "
+        "what cannot do DCP is not refused there",
+        program.location(module, override.method.position),
+        symbol=override.method.qualname,
+        evidence=tuple(steps),
+    )

@@ -1,0 +1,149 @@
+"""Which code reaches a gate: overrides that still ask, and those that no longer do."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dcplint.contracts.model import Gate, Site
+from dcplint.facts.expressions import dotted_name
+from dcplint.facts.model import FunctionFacts
+from dcplint.program.program import Program
+from dcplint.program.symbols import ClassSymbol, FunctionSymbol, Module
+
+_DEPTH = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Override:
+    """A class that replaces a method by which the engine reaches a gate.
+
+    silent: the returns that nothing asked before; all of them where `asks` is false.
+    """
+
+    gate: Gate
+    hook: Site
+    symbol: ClassSymbol
+    method: FunctionFacts
+    asks: bool
+    silent: tuple[ast.Return, ...]
+
+
+def overrides(program: Program) -> Iterator[Override]:
+    """The overrides, in the checked tree, of every method that a gate counts on."""
+    told: set[tuple[ClassSymbol, str]] = set()
+    for gate in program.contract.gates:
+        for hook in gate.hooks:
+            owner, _, name = hook.function.rpartition(".")
+            if program.contract.effective not in hook.releases:
+                continue
+            for symbol in _heirs(program, owner):
+                method = next((m for m in symbol.facts.methods if m.name == name), None)
+                if method is None or (symbol, hook.function) in told:
+                    continue
+                told.add((symbol, hook.function))
+                node = program.function(symbol.module, method)
+                if node is None:
+                    continue
+                asking = _Asking(program, symbol, gate, name)
+                yield Override(
+                    gate,
+                    hook,
+                    symbol,
+                    method,
+                    asking.asks(symbol.module, node, _DEPTH),
+                    tuple(asking.silent_returns(node)),
+                )
+
+
+def _heirs(program: Program, owner: str) -> Iterator[ClassSymbol]:
+    for module in program.checked:
+        for symbol in module.classes:
+            entries = program.mro(symbol).classes
+            if any(entry.dotted == owner for entry in entries[1:]):
+                yield symbol
+
+
+@dataclass(frozen=True, slots=True)
+class _Asking:
+    """Looks for calls that reach `gate`, from a method of `symbol` that overrides `hook`."""
+
+    program: Program
+    symbol: ClassSymbol
+    gate: Gate
+    hook: str
+
+    def asks(self, module: Module, node: ast.AST, depth: int) -> bool:
+        """Whether a function calls the gate, the method it overrides, or something that does."""
+        return any(self._reaches(module, call, depth) for call in _calls(node))
+
+    def _reaches(self, module: Module, call: ast.Call, depth: int) -> bool:
+        name = _last(call)
+        if name == self.gate.function.rpartition(".")[2]:
+            return True
+        if name == self.hook and isinstance(call.func, ast.Attribute):
+            owner = call.func.value
+            return isinstance(owner, ast.Call) and dotted_name(owner.func) == "super"
+        if depth == 0:
+            return False
+        target = self._target(module, call)
+        if target is None:
+            return False
+        node = self.program.function(*target)
+        return node is not None and self.asks(target[0], node, depth - 1)
+
+    def _target(self, module: Module, call: ast.Call) -> tuple[Module, FunctionFacts] | None:
+        callee = call.func
+        dotted = dotted_name(callee)
+        if dotted is None:
+            return None
+        head, _, name = dotted.rpartition(".")
+        if head in ("self", "cls", self.symbol.facts.name):
+            method = self.program.method(self.symbol, name)
+            return (method.owner.module, method.facts) if method else None
+        found = self.program.linker.name(module, dotted)
+        return (found.module, found.facts) if isinstance(found, FunctionSymbol) else None
+
+    def silent_returns(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[ast.Return]:
+        """Returns of a value before which, on their way, nothing has asked."""
+        yield from self._silent(node.body, False)
+
+    def _silent(self, block: list[ast.stmt], asked: bool) -> Iterator[ast.Return]:
+        for statement in block:
+            if isinstance(statement, ast.Return):
+                if not asked and statement.value is not None and not self._asks_here(statement):
+                    yield statement
+                return
+            for inner in _blocks(statement):
+                yield from self._silent(inner, asked or self._asks_in_header(statement))
+            asked = asked or self._asks_here(statement)
+
+    def _asks_here(self, statement: ast.stmt) -> bool:
+        return self.asks(self.symbol.module, statement, _DEPTH)
+
+    def _asks_in_header(self, statement: ast.stmt) -> bool:
+        headers = (c for c in ast.iter_child_nodes(statement) if isinstance(c, ast.expr))
+        return any(self.asks(self.symbol.module, header, _DEPTH) for header in headers)
+
+
+def _calls(node: ast.AST) -> Iterator[ast.Call]:
+    return (inner for inner in ast.walk(node) if isinstance(inner, ast.Call))
+
+
+def _last(call: ast.Call) -> str:
+    callee = call.func
+    if isinstance(callee, ast.Attribute):
+        return callee.attr
+    return callee.id if isinstance(callee, ast.Name) else ""
+
+
+def _blocks(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
+    for name in ("body", "orelse", "finalbody"):
+        block = getattr(statement, name, None)
+        if isinstance(block, list):
+            yield block
+    for handler in getattr(statement, "handlers", []):
+        yield handler.body
+    for case in getattr(statement, "cases", []):
+        yield case.body
