@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from dcplint.facts.model import FunctionFacts, Setting
-from dcplint.findings.model import Tree
 from dcplint.program.flow import runs
 from dcplint.program.mro import Hierarchy, Opaque
 from dcplint.program.symbols import ClassSymbol, External
+from dcplint.source.location import Tree
 
 _BINDS = frozenset({Setting.CLASS_BODY, Setting.METHOD, Setting.PROPERTY})
 _DECORATORS = frozenset(

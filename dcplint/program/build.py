@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dcplint.findings.model import Tree
 from dcplint.program.engine import Engine
 from dcplint.program.index import Index
 from dcplint.program.link import Linker
@@ -11,6 +10,7 @@ from dcplint.program.mro import Hierarchy
 from dcplint.program.program import Program
 from dcplint.program.related import related_modules
 from dcplint.program.virtual import virtual_modules
+from dcplint.source.location import Tree
 
 
 def build_program(index: Index, engine: Engine, unsaved: dict[str, bytes] | None = None) -> Program:

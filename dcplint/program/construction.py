@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from dcplint.facts.model import COMPUTED, AttributeFact, Condition, FunctionFacts, Setting
-from dcplint.findings.model import Tree
 from dcplint.program.flow import in_force, runs
 from dcplint.program.modules import Modules
 from dcplint.program.mro import Hierarchy, Opaque
 from dcplint.program.symbols import ClassSymbol
+from dcplint.source.location import Tree
 
 _CONSTRUCTORS = ("__new__", "__init__")
 Set = tuple[ClassSymbol, AttributeFact]

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from dcplint.facts.expressions import dotted_name, shorten
 from dcplint.facts.model import FunctionFacts, Position
 from dcplint.facts.positions import position
-from dcplint.findings.model import Tree
 from dcplint.program.guards import Guards, running
 from dcplint.program.program import Method, Program
 from dcplint.program.symbols import ClassSymbol
+from dcplint.source.location import Tree
 
 
 @dataclass(frozen=True, slots=True)

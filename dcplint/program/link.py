@@ -11,7 +11,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from dcplint.facts.model import Binding, Expression, Source
-from dcplint.findings.model import Tree
 from dcplint.program.flow import in_force, runs, tests
 from dcplint.program.modules import Modules
 from dcplint.program.symbols import (
@@ -25,6 +24,7 @@ from dcplint.program.symbols import (
     Unknown,
     Vanished,
 )
+from dcplint.source.location import Tree
 
 Scopes = tuple[tuple[Binding, ...], ...]
 At = tuple[int, int]

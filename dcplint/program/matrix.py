@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dcplint.contracts.model import Capability
-from dcplint.findings.model import Location
 from dcplint.program.attributes import Resolution
 from dcplint.program.program import Program
 from dcplint.program.symbols import ClassSymbol
+from dcplint.source.location import Location
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from dcplint.facts.extract import Place, extract
 from dcplint.facts.model import FunctionFacts, ModuleFacts
-from dcplint.findings.model import Tree
 from dcplint.program.symbols import Module
+from dcplint.source.location import Tree
 from dcplint.source.parse import parse_function, parse_outline
 from dcplint.source.text import SourceText, UnreadableSource, decode, read_bytes
 

@@ -14,13 +14,13 @@ from dcplint.contracts.model import Capability, Contract
 from dcplint.facts.extract import Place as ModulePlace
 from dcplint.facts.extract import local_bindings
 from dcplint.facts.model import Binding, FunctionFacts, Position, ReadFact, Setting, Source
-from dcplint.findings.model import Location, Tree
 from dcplint.program.abstractness import Abstractness
 from dcplint.program.attributes import Attributes, Kind, Place, Resolution
 from dcplint.program.link import Linker, header_view
 from dcplint.program.modules import Modules
 from dcplint.program.mro import Hierarchy, Linearization
 from dcplint.program.symbols import ClassSymbol, FunctionSymbol, Module, Unknown, Vanished
+from dcplint.source.location import Location, Tree
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,12 @@ from pathlib import Path
 from dcplint.contracts.check import Place
 from dcplint.contracts.model import Contract
 from dcplint.facts.model import FunctionFacts, Setting
-from dcplint.findings.model import Tree
 from dcplint.program.abstractness import is_abstract
 from dcplint.program.link import Linker
 from dcplint.program.modules import Modules, SourceTree, Words
 from dcplint.program.mro import Hierarchy, Opaque
 from dcplint.program.symbols import ClassSymbol, FunctionSymbol, Literal, Module, Symbol, Unknown
+from dcplint.source.location import Tree
 from dcplint.source.parse import parse_function
 from dcplint.source.text import UnreadableSource
 

@@ -14,7 +14,7 @@ from dcplint.facts.model import (
     FunctionFacts,
     ModuleFacts,
 )
-from dcplint.findings.model import Tree
+from dcplint.source.location import Tree
 
 
 @dataclass(frozen=True, eq=False)
