@@ -18,7 +18,7 @@ from dcplint.facts.functions import (
 )
 from dcplint.facts.model import AttributeFact, Expression, Setting
 from dcplint.facts.positions import position
-from dcplint.facts.statements import Conditions, bound, statements
+from dcplint.facts.statements import Under, bound, conditions, statements
 
 _NOTHING = Expression("other")
 
@@ -26,7 +26,7 @@ _NOTHING = Expression("other")
 def attributes(node: ast.ClassDef) -> Iterator[AttributeFact]:
     """What the body binds, declares and deletes, and what the methods set, in source order."""
     fields = any(_callee(d).endswith("dataclass") for d in node.decorator_list)
-    for statement, under in statements(node.body, ()):
+    for statement, under in statements(node.body):
         if isinstance(statement, FUNCTIONS):
             if not is_accessor_of(statement):
                 yield _defined(statement, under)
@@ -38,7 +38,7 @@ def attributes(node: ast.ClassDef) -> Iterator[AttributeFact]:
                 if isinstance(target, ast.Name):
                     place = position(statement)
                     yield AttributeFact(
-                        target.id, Setting.DELETED, place, _NOTHING, conditions=under
+                        target.id, Setting.DELETED, place, _NOTHING, conditions=conditions(under)
                     )
         elif isinstance(statement, (ast.ClassDef, ast.Import, ast.ImportFrom)):
             yield from _other_names(statement, under)
@@ -50,15 +50,17 @@ def _callee(decorator: ast.expr) -> str:
     return dotted_name(decorator.func if isinstance(decorator, ast.Call) else decorator) or ""
 
 
-def _bound(statement: ast.stmt, under: Conditions) -> Iterator[AttributeFact]:
+def _bound(statement: ast.stmt, under: Under) -> Iterator[AttributeFact]:
     for target, value in bound(statement):
         if isinstance(target, ast.Name):
             given = lower(value) if value is not None else VARYING
             place = position(statement)
-            yield AttributeFact(target.id, Setting.CLASS_BODY, place, given, conditions=under)
+            yield AttributeFact(
+                target.id, Setting.CLASS_BODY, place, given, conditions=conditions(under)
+            )
 
 
-def _annotated(node: ast.AnnAssign, name: str, under: Conditions, is_field: bool) -> AttributeFact:
+def _annotated(node: ast.AnnAssign, name: str, under: Under, is_field: bool) -> AttributeFact:
     annotation = shorten(node.annotation)
     if node.value is not None:
         setting, value, scope = Setting.CLASS_BODY, lower(node.value), ""
@@ -67,16 +69,16 @@ def _annotated(node: ast.AnnAssign, name: str, under: Conditions, is_field: bool
         setting, scope = Setting.INSTANCE, ""
     else:
         setting, value, scope = Setting.ANNOTATION, _NOTHING, ""
-    return AttributeFact(name, setting, position(node), value, annotation, scope, under)
+    return AttributeFact(name, setting, position(node), value, annotation, scope, conditions(under))
 
 
-def _defined(node: Function, under: Conditions) -> AttributeFact:
+def _defined(node: Function, under: Under) -> AttributeFact:
     value = returned(node)
     setting = Setting.METHOD
     if is_property(node):
         setting, value = Setting.PROPERTY, without(variables(node), value)
     return AttributeFact(
-        node.name, setting, position(node), value, scope=node.name, conditions=under
+        node.name, setting, position(node), value, scope=node.name, conditions=conditions(under)
     )
 
 
@@ -88,7 +90,7 @@ def _set_by(node: Function) -> Iterator[AttributeFact]:
 
 
 def _other_names(
-    node: ast.ClassDef | ast.Import | ast.ImportFrom, under: Conditions
+    node: ast.ClassDef | ast.Import | ast.ImportFrom, under: Under
 ) -> Iterator[AttributeFact]:
     """Classes and imports in a class body bind attributes too."""
     names = (
@@ -98,4 +100,6 @@ def _other_names(
     )
     for name in names:
         value = Expression("other", f"{type(node).__name__.lower()} in the class body")
-        yield AttributeFact(name, Setting.CLASS_BODY, position(node), value, conditions=under)
+        yield AttributeFact(
+            name, Setting.CLASS_BODY, position(node), value, conditions=conditions(under)
+        )

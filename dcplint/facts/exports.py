@@ -14,7 +14,7 @@ _DYNAMIC = frozenset({"globals", "exec", "vars"})
 def exports(tree: ast.Module) -> tuple[str, ...] | None:
     """`__all__`, however it is put together from literals; None where it is not, or not at all."""
     found: list[str] | None = None
-    for statement, _ in statements(tree.body, ()):
+    for statement, _ in statements(tree.body):
         for replaces, value in _parts(statement):
             names = _literal_names(value)
             if names is None or (found is None and not replaces):
@@ -59,7 +59,7 @@ def is_open(tree: ast.Module) -> bool:
     """Whether module-level code hands its own namespace out, so that names may appear unseen."""
     return any(
         isinstance(statement, (ast.Expr, ast.Assign)) and _uses_namespace(statement)
-        for statement, _ in statements(tree.body, ())
+        for statement, _ in statements(tree.body)
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from dcplint.facts.classes import attributes
@@ -23,7 +23,7 @@ from dcplint.facts.model import (
 )
 from dcplint.facts.positions import first_line, header_position, last_line, position
 from dcplint.facts.reads import reads_in
-from dcplint.facts.statements import Conditions, bound, settings, statements
+from dcplint.facts.statements import Under, bound, conditions, settings, statements
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +47,16 @@ class Place:
 
 
 def extract(
-    tree: ast.Module, place: Place, ends: dict[int, int], words: frozenset[str]
+    tree: ast.Module,
+    place: Place,
+    ends: dict[int, int],
+    words: frozenset[str] = frozenset(),
+    lines: Sequence[int] = (),
 ) -> ModuleFacts:
     """The facts of a module.
 
     ends: the real last line of functions whose body is blanked. words: attributes whose reads
-    are facts too.
+    are facts too; lines: where they occur, ascending.
     """
     scope = _Scope(place, ends)
     scope.collect(tree.body)
@@ -66,7 +70,7 @@ def extract(
         classes=tuple(scope.classes),
         functions=tuple(scope.functions),
         externals=tuple(scope.externals),
-        reads=tuple(reads_in(tree, words)) if words else (),
+        reads=tuple(reads_in(tree, words, lines)),
         is_open=is_open(tree),
     )
 
@@ -95,12 +99,12 @@ class _Scope:
     classes: list[ClassFacts] = field(default_factory=list)
     functions: list[FunctionFacts] = field(default_factory=list)
     externals: list[ExternalFact] = field(default_factory=list)
-    definitions: list[tuple[ast.ClassDef | Function, Conditions]] = field(default_factory=list)
+    definitions: list[tuple[ast.ClassDef | Function, Under]] = field(default_factory=list)
     sets: list[tuple[str, AttributeFact]] = field(default_factory=list)
 
     def collect(self, body: Iterable[ast.stmt]) -> None:
         """Collect the statements of this scope."""
-        for statement, under in statements(body, ()):
+        for statement, under in statements(body):
             self._statement(statement, under)
 
     def enter(self, node: Function) -> None:
@@ -108,7 +112,7 @@ class _Scope:
         for name in parameters(node):
             self._bind(name, Source.PARAMETER, node.args, ())
         self.collect(node.body)
-        for statement, _ in statements(node.body, ()):
+        for statement, _ in statements(node.body):
             if isinstance(statement, ast.Global):
                 names = statement.names
                 self.bindings = [b for b in self.bindings if b.name not in names]
@@ -123,7 +127,7 @@ class _Scope:
             else:
                 self._function(node, under)
 
-    def _statement(self, node: ast.stmt, under: Conditions) -> None:
+    def _statement(self, node: ast.stmt, under: Under) -> None:
         if isinstance(node, ast.Import):
             self._import(node, under)
         elif isinstance(node, ast.ImportFrom):
@@ -143,7 +147,12 @@ class _Scope:
                 given = lower(value) if value is not None else VARYING
                 place = position(node)
                 fact = AttributeFact(
-                    name, Setting.EXTERNAL, place, given, scope=self.function, conditions=under
+                    name,
+                    Setting.EXTERNAL,
+                    place,
+                    given,
+                    scope=self.function,
+                    conditions=conditions(under),
                 )
                 self.sets.append((owner, fact))
 
@@ -152,13 +161,15 @@ class _Scope:
         name: str,
         source: Source,
         node: ast.AST,
-        under: Conditions,
+        under: Under,
         target: str = "",
         value: Expression | None = None,
     ) -> None:
-        self.bindings.append(Binding(name, source, position(node), target, value, under))
+        self.bindings.append(
+            Binding(name, source, position(node), target, value, conditions(under))
+        )
 
-    def _import(self, node: ast.Import, under: Conditions) -> None:
+    def _import(self, node: ast.Import, under: Under) -> None:
         for alias in node.names:
             name = alias.asname or alias.name.partition(".")[0]
             target = alias.name if alias.asname else name
@@ -167,13 +178,13 @@ class _Scope:
                 # `import a.b` also loads the submodule; linking must know that it is asked for.
                 self._bind(alias.name, Source.IMPORT, alias, under, alias.name)
 
-    def _import_from(self, node: ast.ImportFrom, under: Conditions) -> None:
+    def _import_from(self, node: ast.ImportFrom, under: Under) -> None:
         module = self.place.absolute(node.module, node.level)
         for alias in node.names:
             target = module if alias.name == "*" else f"{module}.{alias.name}".lstrip(".")
             self._bind(alias.asname or alias.name, Source.IMPORT, alias, under, target)
 
-    def _class(self, node: ast.ClassDef, under: Conditions) -> None:
+    def _class(self, node: ast.ClassDef, under: Under) -> None:
         qualname = f"{self.prefix}{node.name}"
         inner = _Scope(
             self.place, self.ends, f"{qualname}.", self.enclosing, self.function, is_class=True
@@ -195,13 +206,13 @@ class _Scope:
                 base_positions=tuple(position(base) for base in node.bases),
                 body=tuple(inner.bindings),
                 outer=tuple(self.bindings) if self.is_class else (),
-                conditions=under,
+                conditions=conditions(under),
             )
         )
         self.classes.extend(inner.classes)
         self.externals.extend(inner.externals)
 
-    def _function(self, node: Function, under: Conditions) -> None:
+    def _function(self, node: Function, under: Under) -> None:
         qualname = f"{self.prefix}{node.name}"
         self.functions.append(
             function_facts(node, qualname, self.ends, under, decorates=not self.is_class)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dcplint.facts.expressions import dotted_name, lower, without
 from dcplint.facts.model import AttributeFact, Expression, FunctionFacts, Setting
 from dcplint.facts.positions import first_line, header_position, last_line, position
-from dcplint.facts.statements import Conditions, bound, settings, statements
+from dcplint.facts.statements import Under, bound, conditions, settings, statements
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -19,7 +19,7 @@ def function_facts(
     node: Function,
     qualname: str,
     ends: dict[int, int],
-    under: Conditions,
+    under: Under,
     decorates: bool,
 ) -> FunctionFacts:
     """The facts of a function as far as its header goes.
@@ -34,7 +34,7 @@ def function_facts(
         decorators=tuple(lower(d) for d in node.decorator_list),
         parameters=parameters(node),
         sets=tuple(set_on_first_parameter(node, Setting.DECORATOR)) if decorates else (),
-        conditions=under,
+        conditions=conditions(under),
     )
 
 
@@ -49,7 +49,7 @@ def parameters(node: Function) -> tuple[str, ...]:
 def variables(node: Function) -> frozenset[str]:
     """Names that are local to the function: what they hold depends on the call."""
     names = set(parameters(node))
-    for statement, _ in statements(node.body, ()):
+    for statement, _ in statements(node.body):
         names.update(t.id for t, _ in bound(statement) if isinstance(t, ast.Name))
         if isinstance(statement, (ast.Global, ast.Nonlocal)):
             names.difference_update(statement.names)
@@ -70,7 +70,7 @@ def _set_in(
     # A class reached through an instance is another way to the same attribute, at run time.
     through_class = {f"{owner}.__class__" for owner in owners}
     local: frozenset[str] | None = None
-    for statement, under in statements(node.body, ()):
+    for statement, under in statements(node.body):
         if isinstance(statement, FUNCTIONS):
             inner = owners - set(parameters(statement))
             if setting is Setting.DECORATOR:
@@ -86,7 +86,7 @@ def _set_in(
                 position(statement),
                 without(local, lower(value)) if value is not None else VARYING,
                 scope=scope if owner in owners else f"{scope} on the class",
-                conditions=under,
+                conditions=conditions(under),
             )
 
 
@@ -94,7 +94,7 @@ def _instances(node: Function) -> Iterator[str]:
     """In `__new__`, names that hold the new instance."""
     if node.name != "__new__":
         return
-    for statement, _ in statements(node.body, ()):
+    for statement, _ in statements(node.body):
         for target, value in bound(statement):
             if isinstance(target, ast.Name) and _is_new_instance(value):
                 yield target.id
@@ -111,7 +111,7 @@ def _is_new_instance(value: ast.expr | None) -> bool:
 def returned(node: Function) -> Expression:
     """What a function returns, where that is one expression on every path."""
     values: dict[Expression, None] = {}
-    for statement, _ in statements(node.body, ()):
+    for statement, _ in statements(node.body):
         if isinstance(statement, ast.Return):
             value = lower(statement.value) if statement.value is not None else None
             values[value or Expression("literal")] = None

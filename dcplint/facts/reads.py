@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 
 from dcplint.facts.expressions import dotted_name, shorten
 from dcplint.facts.model import ReadFact
 
 
-def reads_in(tree: ast.Module, words: frozenset[str]) -> Iterator[ReadFact]:
-    """Every read in `tree` of an attribute named in `words`, in source order."""
+def reads_in(tree: ast.Module, words: frozenset[str], lines: Sequence[int]) -> Iterator[ReadFact]:
+    """Every read in `tree` of an attribute named in `words`, in source order.
+
+    lines: the lines in which any of the words occurs, ascending; the rest is not looked at.
+    """
     stack: list[tuple[ast.AST, str, bool]] = [(tree, "", False)]
     while stack:
         node, scope, called = stack.pop()
@@ -25,8 +29,18 @@ def reads_in(tree: ast.Module, words: frozenset[str]) -> Iterator[ReadFact]:
             scope = f"{scope}.{node.name}" if scope else node.name
         if not _is_copy(node):
             callee = node.func if isinstance(node, ast.Call) else None
-            children = list(ast.iter_child_nodes(node))
+            children = [c for c in ast.iter_child_nodes(node) if _touches(c, lines)]
             stack += ((child, scope, child is callee) for child in reversed(children))
+
+
+def _touches(node: ast.AST, lines: Sequence[int]) -> bool:
+    first = getattr(node, "lineno", None)
+    if first is None:
+        return True  # operators and the like, which hold nothing, or parts that have no place
+    if isinstance(node, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+        first = min([first, *(d.lineno for d in node.decorator_list)])
+    index = bisect_left(lines, first)
+    return index < len(lines) and lines[index] <= (getattr(node, "end_lineno", None) or first)
 
 
 def _is_copy(node: ast.AST) -> bool:

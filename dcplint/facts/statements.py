@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from functools import partial
 
 from dcplint.facts.expressions import dotted_name, shorten
 from dcplint.facts.model import COMPUTED, Condition
@@ -12,60 +14,118 @@ Conditions = tuple[Condition, ...]
 _BROAD = frozenset(
     {"ImportError", "ModuleNotFoundError", "Exception", "BaseException", "AttributeError"}
 )
+_TRY: tuple[type[ast.stmt], ...] = (ast.Try, getattr(ast, "TryStar", ast.Try))
+_COMPOUND = (
+    ast.If,
+    ast.With,
+    ast.AsyncWith,
+    ast.For,
+    ast.AsyncFor,
+    ast.While,
+    ast.Match,
+    *_TRY,
+)
 _SETATTRS = frozenset({"setattr", "object.__setattr__", "type.__setattr__"})
 
 
-def statements(
-    body: Iterable[ast.stmt], under: Conditions
-) -> Iterator[tuple[ast.stmt, Conditions]]:
-    """Every statement of one scope with the conditions it stands under, in source order."""
+class Branch:
+    """The condition of one block. Its text is made when a fact wants it: few blocks hold one."""
+
+    __slots__ = ("_condition", "_make")
+
+    def __init__(self, make: Callable[[], Condition]) -> None:
+        self._make = make
+        self._condition: Condition | None = None
+
+    @property
+    def condition(self) -> Condition:
+        """The condition, the same object each time."""
+        if self._condition is None:
+            self._condition = self._make()
+        return self._condition
+
+
+Under = tuple[Branch, ...]
+
+
+def conditions(under: Under) -> Conditions:
+    """What must hold for a statement under these branches to run."""
+    return tuple(branch.condition for branch in under) if under else ()
+
+
+def statements(body: Iterable[ast.stmt], under: Under = ()) -> Iterator[tuple[ast.stmt, Under]]:
+    """Every statement of one scope with the branches it stands under, in source order."""
     stack = [(iter(body), under)]
     while stack:
-        rest, conditions = stack[-1]
+        rest, around = stack[-1]
         node = next(rest, None)
         if node is None:
             stack.pop()
             continue
-        yield node, conditions
-        for inner, condition in reversed(list(_blocks(node))):
-            stack.append((iter(inner), (*conditions, condition) if condition else conditions))
+        yield node, around
+        if isinstance(node, _COMPOUND):
+            for inner, branch in reversed(list(_blocks(node))):
+                stack.append((iter(inner), (*around, branch) if branch else around))
 
 
-def _blocks(node: ast.stmt) -> Iterator[tuple[list[ast.stmt], Condition | None]]:
+def _blocks(node: ast.stmt) -> Iterator[tuple[list[ast.stmt], Branch | None]]:
     """The blocks inside a statement that belong to the same scope and can run."""
     if isinstance(node, ast.If):
         yield from _branches(node)
-    elif isinstance(node, ast.Try) or type(node).__name__ == "TryStar":
-        survives = any(map(_catches_import_error, node.handlers))  # type: ignore[attr-defined]
-        yield node.body, Condition("try", kind="guarded") if survives else None  # type: ignore[attr-defined]
-        for handler in node.handlers:  # type: ignore[attr-defined]
-            caught = shorten(handler.type) if handler.type else "any exception"
-            kind = "import-error" if _catches_import_error(handler) else "handler"
-            yield handler.body, Condition(caught, kind=kind)
-        yield node.orelse, None  # type: ignore[attr-defined]
-        yield node.finalbody, None  # type: ignore[attr-defined]
     elif isinstance(node, (ast.With, ast.AsyncWith)):
         yield node.body, None
     elif isinstance(node, (ast.For, ast.AsyncFor)):
-        text = f"for {shorten(node.target)} in {shorten(node.iter)}"
-        yield node.body, Condition(text, kind="loop")
+        loop = node
+        yield (
+            node.body,
+            _branch(lambda: f"for {shorten(loop.target)} in {shorten(loop.iter)}", "loop"),
+        )
         yield node.orelse, None
     elif isinstance(node, ast.While):
-        yield node.body, Condition(shorten(node.test), kind="loop")
+        test = node.test
+        yield node.body, _branch(lambda: shorten(test), "loop")
         yield node.orelse, None
     elif isinstance(node, ast.Match):
         for case in node.cases:
-            yield case.body, Condition(f"{shorten(node.subject)} matches {shorten(case.pattern)}")
+            yield case.body, Branch(partial(_matches, node.subject, case.pattern))
+    else:
+        yield from _attempts(node)
 
 
-def _branches(node: ast.If) -> Iterator[tuple[list[ast.stmt], Condition | None]]:
+def _branch(text: Callable[[], str], kind: str) -> Branch:
+    return Branch(lambda: Condition(text(), kind=kind))
+
+
+def _matches(subject: ast.expr, pattern: ast.pattern) -> Condition:
+    return Condition(f"{shorten(subject)} matches {shorten(pattern)}")
+
+
+def _branches(node: ast.If) -> Iterator[tuple[list[ast.stmt], Branch | None]]:
     if isinstance(node.test, ast.Constant):
         yield node.body if node.test.value else node.orelse, None
         return
-    test = _test(node.test)
-    yield node.body, test
+    held = Branch(lambda: _test(node.test))
+    yield node.body, held
     if node.orelse:
-        yield node.orelse, Condition(test.text, not test.negated, test.kind)
+        yield (
+            node.orelse,
+            Branch(lambda: replace(held.condition, negated=not held.condition.negated)),
+        )
+
+
+def _attempts(node: ast.stmt) -> Iterator[tuple[list[ast.stmt], Branch | None]]:
+    """The blocks of `try`, whichever class of node the running Python has for it."""
+    survives = any(map(_catches_import_error, node.handlers))  # type: ignore[attr-defined]
+    yield node.body, _branch(lambda: "try", "guarded") if survives else None  # type: ignore[attr-defined]
+    for handler in node.handlers:  # type: ignore[attr-defined]
+        yield handler.body, Branch(partial(_caught, handler))
+    yield node.orelse, None  # type: ignore[attr-defined]
+    yield node.finalbody, None  # type: ignore[attr-defined]
+
+
+def _caught(handler: ast.ExceptHandler) -> Condition:
+    text = shorten(handler.type) if handler.type else "any exception"
+    return Condition(text, kind="import-error" if _catches_import_error(handler) else "handler")
 
 
 def _test(test: ast.expr) -> Condition:

@@ -24,7 +24,7 @@ def build_program(index: Index, engine: Engine, unsaved: dict[str, bytes] | None
     words = {capability.name for capability in contract.capabilities} | accessors.keys()
     words |= {derived.name for derived in contract.derived}
     modules = Modules(tuple(trees), Words(words), virtual_modules(contract))
-    names = {relative: name for name, relative in index.modules.items()}
+    names = index.names
     explicit = {
         path.relative_to(index.root.directory).as_posix()
         for path in index.root.focus

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from dcplint.contracts.model import Contract, Pack
-from dcplint.program.modules import Broken, module_names
+from dcplint.program.modules import Broken, module_names, package_of
 from dcplint.source.discovery import discover
 from dcplint.source.roots import Root
 from dcplint.source.scan import Scan, Scanner, closure
@@ -17,15 +18,23 @@ from dcplint.source.text import UnreadableSource, decode, read_bytes
 class Index:
     """What the scan of one root found.
 
-    scans and modules: by relative path, and relative path by dotted name. nested: separate
-    distributions inside the root. marked: files that contain the marker asked for.
+    scans: by relative path. modules: relative path by dotted name; names: the other way round.
+    nested: separate distributions inside the root. unsaved: contents that stand in for files.
     """
 
     root: Root
     scans: dict[str, Scan]
     modules: dict[str, str]
+    names: dict[str, str]
     nested: tuple[Path, ...]
+    unsaved: dict[str, bytes] = field(default_factory=dict)
     broken: list[Broken] = field(default_factory=list)
+    _importing: dict[str, dict[str, frozenset[bytes]]] = field(default_factory=dict)
+
+    def read(self, relative: str) -> bytes:
+        """The bytes of a file. Raises UnreadableSource."""
+        data = self.unsaved.get(relative)
+        return read_bytes(f"{self.root.directory}/{relative}") if data is None else data
 
     def mentioning(self, word: bytes) -> tuple[str, ...]:
         """Files that contain `word`, one of those searched for."""
@@ -33,7 +42,16 @@ class Index:
 
     def imports(self, pack: Pack) -> bool:
         """Whether any file imports the pack's package."""
-        return any(self.mentioning(word) for word in import_words(pack))
+        return bool(self.importing(pack.package))
+
+    def importing(self, package: str) -> dict[str, frozenset[bytes]]:
+        """Files that import `package`, with the names by which they reach it."""
+        if package not in self._importing:
+            imports = Imports(package)
+            paths = self.mentioning(imports.word)
+            found = ((path, imports.names(self.read(path))) for path in paths)
+            self._importing[package] = {path: names for path, names in found if names is not None}
+        return self._importing[package]
 
     def holds(self, pack: Pack) -> bool:
         """Whether the root holds the engine itself: its package, with a module of its contract."""
@@ -42,7 +60,6 @@ class Index:
 
     def candidates(self, contract: Contract, engine_in_tree: bool) -> tuple[str, ...]:
         """Files to parse: they may define a class with a role, or set or read a capability."""
-        pack = contract.pack
         asked = {capability.role for capability in contract.capabilities}
         asked |= {accessor.role for accessor in contract.accessors}
         hooked = {hook.function.rpartition(".")[0] for g in contract.gates for hook in g.hooks}
@@ -53,9 +70,8 @@ class Index:
         roots |= {accessor.name.encode() for accessor in contract.accessors}
         if not engine_in_tree:
             # Any name taken from the engine may be a class with a role; only linking can tell.
-            for path in {p for word in import_words(pack) for p in self.mentioning(word)}:
-                for _, bases in self.scans[path].headers:
-                    roots |= bases
+            for names in self.importing(contract.pack.package).values():
+                roots |= names
         reached = closure(self.scans.values(), roots)
         words = {capability.name.encode() for capability in contract.capabilities}
         return tuple(
@@ -63,6 +79,32 @@ class Index:
             for path, found in self.scans.items()
             if words & found.words or any(name in reached for name, _ in found.headers)
         )
+
+
+class Imports:
+    """Finds the imports of one package in a file's bytes."""
+
+    def __init__(self, package: str) -> None:
+        self.word = package.encode()
+        name = re.escape(self.word)
+        self._imported = re.compile(
+            rb"^[ \t]*(?:from[ \t]+" + name + rb"(?:\.[\w.]+)?[ \t\\\n]+import[ \t]*"
+            rb"(\([^)]*\)|(?:[^\n\\]|\\.)*)|import[ \t]([^\n]*\b" + name + rb"\b[^\n]*))",
+            re.MULTILINE | re.DOTALL,
+        )
+        self._by_name = re.compile(rb"import_module\(\s*[\"']" + name + rb"\b")
+
+    def names(self, data: bytes) -> frozenset[bytes] | None:
+        """The names by which a file reaches the package; None where it does not import it."""
+        found: list[bytes] = []
+        for match in self._imported.finditer(data):
+            found += _WORD.findall(match.group(1) or match.group(2))
+        if self._by_name.search(data):
+            found.append(self.word)
+        return frozenset(found) - {b"as"} if found else None
+
+
+_WORD = re.compile(rb"[\w\x80-\xff]+")
 
 
 def build_index(
@@ -75,34 +117,38 @@ def build_index(
     found = discover(root.directory, exclude, root.only)
     explicit = {p.relative_to(root.directory).as_posix() for p in root.focus if p.is_file()}
     files = sorted({*found.files, *explicit, *(unsaved or {})})
-    index = Index(root, {}, module_names(files), tuple(found.nested))
+    modules, names = module_names(files, package_of(root.directory))
+    index = Index(root, {}, modules, names, tuple(found.nested), unsaved or {})
     for directory, reason in found.unreadable:
         error = UnreadableSource(f"cannot be read: {reason}")
         index.broken.append(Broken(directory, error))
     for relative in files:
-        try:
-            data = (unsaved or {}).get(relative)
-            if data is None:
-                data = read_bytes(root.directory / relative)
-            _check_text(data)
-        except UnreadableSource as error:
-            index.broken.append(Broken(relative, error))
-        else:
-            index.scans[relative] = scanner.scan(data)
+        _scan(index, relative, scanner)
     return index
 
 
-def import_words(pack: Pack) -> tuple[bytes, bytes]:
-    """How an import of the pack's package begins."""
-    package = pack.package.encode()
-    return (b"from " + package, b"import " + package)
+def _scan(index: Index, relative: str, scanner: Scanner) -> None:
+    try:
+        data = index.read(relative)
+        _check_text(data)
+    except UnreadableSource as error:
+        index.broken.append(Broken(relative, error))
+    else:
+        index.scans[relative] = scanner.scan(data)
+
+
+def import_words(pack: Pack) -> tuple[bytes, ...]:
+    """What a file that imports the pack's package contains."""
+    return (pack.package.encode(),)
 
 
 def _check_text(data: bytes) -> None:
     """Raises UnreadableSource where `data` is not Python source text; cheap for UTF-8."""
+    if b"\0" in data:
+        decode(data)
+    if data.isascii():
+        return
     try:
         data.decode()
     except UnicodeDecodeError:
-        decode(data)
-    if b"\0" in data:
         decode(data)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -25,20 +25,31 @@ class Broken:
 
 
 class Words:
-    """The words whose functions keep their bodies in an outline (see `source.outline`)."""
+    """The words that are asked about: functions that use one keep their bodies in an outline."""
 
     def __init__(self, words: Iterable[str]) -> None:
         self.words = frozenset(words)
-        alternatives = "|".join(sorted(re.escape(word) for word in self.words))
-        self._pattern = re.compile(rf"\b(?:class[ \t]|setattr\(|(?:{alternatives})\b)")
 
-    def occurring(self, text: str) -> frozenset[str]:
-        """The words that `text` contains."""
-        return frozenset(word for word in self.words if word in text)
+    def occurrences(self, text: str) -> list[int]:
+        """The offsets in `text` at which one of the words stands."""
+        return sorted(offset for word in self.words for offset in _occurrences(text, word))
 
-    def keep(self, source: str) -> bool:
-        """Whether a function is needed whole: it has classes, uses a word, or may by `setattr`."""
-        return self._pattern.search(source) is not None
+
+def _occurrences(text: str, word: str) -> Iterator[int]:
+    position = text.find(word)
+    while position >= 0:
+        yield position
+        position = text.find(word, position + 1)
+
+
+def _lines_of(text: str, offsets: Sequence[int]) -> list[int]:
+    """The 1-based lines in which the sorted `offsets` lie."""
+    lines, line, counted = [], 1, 0
+    for offset in offsets:
+        line += text.count("\n", counted, offset)
+        counted = offset
+        lines.append(line)
+    return lines
 
 
 @dataclass(slots=True)
@@ -172,13 +183,15 @@ class Modules:
     def _parse(self, tree: SourceTree, relative: str, name: str) -> Module | None:
         try:
             text = decode(tree.read(relative))
-            parsed = parse_outline(text, self.words.keep)
+            offsets = self.words.occurrences(text)
+            parsed = parse_outline(text, (*offsets, *_occurrences(text, "setattr(")))
         except UnreadableSource as error:
             if tree.tree is Tree.PROJECT:
                 self.broken.append(Broken(relative, error))
             return None
         place = Place(relative, name, relative.rpartition("/")[2] == "__init__.py")
-        facts = extract(parsed.tree, place, parsed.ends, self.words.occurring(text))
+        lines = _lines_of(text, offsets)
+        facts = extract(parsed.tree, place, parsed.ends, self.words.words, lines)
         return Module(facts, tree.tree)
 
     def loaded(self, tree: Tree) -> Iterator[Module]:
@@ -212,21 +225,35 @@ class Modules:
         return self._texts[key]
 
 
-def module_names(files: Iterable[str]) -> dict[str, str]:
-    """Dotted names for relative paths: as the package structure says, then as the path says.
+def module_names(files: Iterable[str], package: str = "") -> tuple[dict[str, str], dict[str, str]]:
+    """Relative paths by dotted name, and the dotted name of each path.
 
     A package starts at the outermost directory with an `__init__.py`; without one, at the root or
     at `src/`. The plain path is a second name, for namespace packages above that directory.
+    package: the package that the root itself is, if it is one; its modules bear its name.
     """
     files = list(files)
     packages = {f.rpartition("/")[0] for f in files if f.endswith("__init__.py")} - {"", "src"}
+    above = f"{package}." if package else ""
     primary: dict[str, str] = {}
     secondary: dict[str, str] = {}
-    for relative in files:
-        start = _package_start(relative, packages)
-        primary.setdefault(_dotted(relative[start:]), relative)
-        secondary.setdefault(_dotted(relative), relative)
-    return {**secondary, **primary}
+    names: dict[str, str] = {}
+    for relative in sorted(files, key=lambda relative: relative.count("/")):
+        start = 0 if package else _package_start(relative, packages)
+        name = f"{above}{_dotted(relative[start:])}".rstrip(".")
+        plain = _dotted(relative)
+        names[relative] = name if primary.setdefault(name, relative) == relative else plain
+        secondary.setdefault(plain, relative)
+    return {**secondary, **primary}, names
+
+
+def package_of(directory: Path) -> str:
+    """The dotted name of the package that `directory` is; empty where it is none."""
+    parts: list[str] = []
+    while (directory / "__init__.py").is_file() and directory.name:
+        parts.append(directory.name)
+        directory = directory.parent
+    return ".".join(reversed(parts))
 
 
 def _package_start(relative: str, packages: set[str]) -> int:

@@ -1,7 +1,8 @@
 """Lowering syntax that is newer than the running Python, so that its `ast` can read the rest.
 
-LibCST parses newer grammars than the interpreter it runs on. Each construct is replaced by an
-older one that binds the same names on the same lines; what it computes does not matter to linking.
+LibCST parses newer grammars than the interpreter it runs on. Each construct gives way to an older
+one that binds the same names and takes up the same lines; what it computes does not matter to
+linking. Columns after it may differ.
 """
 
 from __future__ import annotations
@@ -10,27 +11,42 @@ import re
 
 import libcst as cst
 
-_BRACKET = re.compile(r"[()\[\]{}]")
-_DEEPEST = 200  # Python's own limit. LibCST has none and overflows the stack of the process.
+from dcplint.source.outline import mask
+
+# LibCST's parser recurses natively, and would end the process where Python raises.
+_DEEPEST = 200  # brackets, as CPython's tokenizer
+_LONGEST = 1000  # tokens in a row that may nest in one another without brackets
+_LARGEST = 2_000_000  # characters; LibCST takes seconds per megabyte
+_TOKEN = re.compile(r"[()\[\]{}]|[,;:]|\\?\n|\w+|[^\w\s]")
 
 
 def lowered(text: str) -> str | None:
     """`text` with newer constructs replaced; None where LibCST cannot parse it either."""
-    if _depth(text) > _DEEPEST:
+    if not _is_safe(text):
         return None
     try:
         return cst.parse_module(text).visit(_Lowering()).code
-    except (cst.ParserSyntaxError, RecursionError, ValueError):
+    except (cst.ParserSyntaxError, cst.CSTValidationError, RecursionError, ValueError, TypeError):
         return None
 
 
-def _depth(text: str) -> int:
-    """How deep the brackets nest, those in strings and comments included."""
-    depth = deepest = 0
-    for match in _BRACKET.finditer(text):
-        depth = depth + 1 if match[0] in "([{" else max(depth - 1, 0)
-        deepest = max(deepest, depth)
-    return deepest
+def _is_safe(text: str) -> bool:
+    """Whether nothing in `text` is nested so deeply that parsing it could overflow the stack."""
+    if len(text) > _LARGEST or text.count("elif ") > _LONGEST:
+        return False
+    depth = run = 0
+    for match in _TOKEN.finditer(mask(text)):
+        token = match.group()
+        run += 1
+        if token in "([{":
+            depth += 1
+        elif token in ")]}":
+            depth -= 1
+        elif token in ",;" or (token == "\n" and depth <= 0):
+            run = 0
+        if depth > _DEEPEST or run > _LONGEST:
+            return False
+    return True
 
 
 class _Lowering(cst.CSTTransformer):
@@ -40,26 +56,43 @@ class _Lowering(cst.CSTTransformer):
         self, original_node: cst.ClassDef, updated_node: cst.ClassDef
     ) -> cst.ClassDef:
         """3.12: `class C[T]`."""
-        return updated_node.with_changes(type_parameters=None)
+        if updated_node.type_parameters is None:
+            return updated_node
+        gap = _gap(updated_node.type_parameters)
+        return updated_node.with_changes(type_parameters=None, whitespace_after_name=gap)
 
     def leave_FunctionDef(
         self, original_node: cst.FunctionDef, updated_node: cst.FunctionDef
     ) -> cst.FunctionDef:
         """3.12: `def f[T]`."""
-        return updated_node.with_changes(type_parameters=None)
+        if updated_node.type_parameters is None:
+            return updated_node
+        gap = _gap(updated_node.type_parameters)
+        return updated_node.with_changes(type_parameters=None, whitespace_after_name=gap)
 
     def leave_TypeAlias(
         self, original_node: cst.TypeAlias, updated_node: cst.TypeAlias
     ) -> cst.BaseSmallStatement:
         """3.12: `type Name = value`."""
-        return cst.Assign([cst.AssignTarget(updated_node.name)], updated_node.value)
+        parameters = updated_node.type_parameters
+        gap = cst.SimpleWhitespace(" ") if parameters is None else _gap(parameters)
+        target = cst.AssignTarget(updated_node.name, whitespace_before_equal=gap)
+        return cst.Assign([target], updated_node.value, semicolon=updated_node.semicolon)
 
     def leave_TryStar(
         self, original_node: cst.TryStar, updated_node: cst.TryStar
     ) -> cst.BaseStatement:
         """3.11: `except*`."""
         handlers = [
-            cst.ExceptHandler(handler.body, handler.type, handler.name)
+            _parenthesized(
+                cst.ExceptHandler(
+                    handler.body,
+                    handler.type,
+                    handler.name,
+                    leading_lines=handler.leading_lines,
+                    whitespace_before_colon=handler.whitespace_before_colon,
+                )
+            )
             for handler in updated_node.handlers
         ]
         return cst.Try(
@@ -70,33 +103,76 @@ class _Lowering(cst.CSTTransformer):
             leading_lines=updated_node.leading_lines,
         )
 
+    def leave_ExceptHandler(
+        self, original_node: cst.ExceptHandler, updated_node: cst.ExceptHandler
+    ) -> cst.ExceptHandler:
+        """3.14: `except A, B:`."""
+        return _parenthesized(updated_node)
+
+    def visit_FormattedString(self, node: cst.FormattedString) -> bool:
+        """Replaced as a whole."""
+        return False
+
     def leave_FormattedString(
         self, original_node: cst.FormattedString, updated_node: cst.FormattedString
     ) -> cst.BaseExpression:
         """3.12: quotes, backslashes and comments inside the braces of an f-string."""
-        return _blank_string(original_node)
+        return _call(original_node)
+
+    def visit_TemplatedString(self, node: cst.TemplatedString) -> bool:
+        """Replaced as a whole."""
+        return False
 
     def leave_TemplatedString(
         self, original_node: cst.TemplatedString, updated_node: cst.TemplatedString
     ) -> cst.BaseExpression:
         """3.14: t-strings."""
-        return _blank_string(original_node)
+        return _call(original_node)
 
-    def leave_Subscript(
-        self, original_node: cst.Subscript, updated_node: cst.Subscript
-    ) -> cst.Subscript:
+    def visit_ConcatenatedString(self, node: cst.ConcatenatedString) -> bool:
+        """Replaced as a whole."""
+        return False
+
+    def leave_ConcatenatedString(
+        self, original_node: cst.ConcatenatedString, updated_node: cst.ConcatenatedString
+    ) -> cst.BaseExpression:
+        """Strings in a row of which one is an f-string or a t-string."""
+        part: cst.BaseExpression = original_node
+        while isinstance(part, cst.ConcatenatedString):
+            if not isinstance(part.left, cst.SimpleString):
+                return _call(original_node)
+            part = part.right
+        return original_node if isinstance(part, cst.SimpleString) else _call(original_node)
+
+    def leave_Index(self, original_node: cst.Index, updated_node: cst.Index) -> cst.Index:
         """3.11: `a[*b]`."""
-        plain = [
-            element.with_changes(slice=element.slice.with_changes(star=None))
-            if isinstance(element.slice, cst.Index)
-            else element
-            for element in updated_node.slice
-        ]
-        return updated_node.with_changes(slice=plain)
+        if updated_node.star is None:
+            return updated_node
+        return updated_node.with_changes(star=None, whitespace_after_star=None)
+
+    def leave_Param(self, original_node: cst.Param, updated_node: cst.Param) -> cst.Param:
+        """3.11: `*args: *Ts`."""
+        annotation = updated_node.annotation
+        if annotation is None or not isinstance(annotation.annotation, cst.StarredElement):
+            return updated_node
+        plain = annotation.with_changes(annotation=annotation.annotation.value)
+        return updated_node.with_changes(annotation=plain)
 
 
-def _blank_string(node: cst.BaseExpression) -> cst.BaseExpression:
-    """An empty string that takes up as many lines as `node`."""
+def _parenthesized(handler: cst.ExceptHandler) -> cst.ExceptHandler:
+    caught = handler.type
+    if not isinstance(caught, cst.Tuple) or caught.lpar:
+        return handler
+    caught = caught.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
+    return handler.with_changes(type=caught, whitespace_after_except=cst.SimpleWhitespace(" "))
+
+
+def _gap(node: cst.CSTNode) -> cst.SimpleWhitespace:
+    """White space that takes up as many lines as `node`."""
     breaks = cst.Module([]).code_for_node(node).count("\n")
-    quote = '"""' if breaks else '"'
-    return cst.SimpleString(quote + "\n" * breaks + quote)
+    return cst.SimpleWhitespace("\\\n" * breaks)
+
+
+def _call(node: cst.BaseExpression) -> cst.Call:
+    """A call, whose value nobody can know, that takes up as many lines as `node`."""
+    return cst.Call(cst.Name("f"), whitespace_before_args=_gap(node))

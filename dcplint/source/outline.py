@@ -13,7 +13,8 @@ misleads it (continuation lines left of their block, say), the outline is not va
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from bisect import bisect_left
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 _OPAQUE = re.compile(
@@ -25,6 +26,7 @@ _OPAQUE = re.compile(
     re.DOTALL,
 )
 _DEF = re.compile(r"(?:^|\n)([ \t]*)(?:async[ \t]+)?def[ \t]+(\w+)")
+_CLASS = re.compile(r"(?:^|\n)[ \t]*class[ \t\\]")
 _STRUCTURE = re.compile(r"[()\[\]{}:]")
 _OPENING = "([{"
 
@@ -37,13 +39,14 @@ class Outline:
     ends: dict[int, int]
 
 
-def outline(text: str, keep: Callable[[str], bool]) -> Outline:
-    """Blank the body of every function in `text` whose source `keep` refuses.
+def outline(text: str, wanted: Iterable[int]) -> Outline:
+    """Blank the body of every function in `text` that nobody asks about.
 
-    `keep` is given a function's source from its `def` line on; inside a function that is kept,
-    inner functions are judged on their own.
+    Kept are functions around one of the offsets `wanted`, and functions that define classes.
+    Inside a function that is kept, inner functions are judged on their own.
     """
     masked = mask(text)
+    stay = sorted((*wanted, *(match.end() for match in _CLASS.finditer(masked))))
     pieces: list[str] = []
     ends: dict[int, int] = {}
     done = position = 0
@@ -52,16 +55,16 @@ def outline(text: str, keep: Callable[[str], bool]) -> Outline:
         start = match.start(1)
         colon = _body_colon(masked, match.end())
         position = match.end()
-        if colon is None or _is_one_line(masked, colon):
+        if colon is None or _is_one_line(masked, colon) or _continues(masked, start - 1):
             continue
         end = _block_end(masked, colon, len(match.group(1)))
-        if keep(text[start:end]):
+        index = bisect_left(stay, start)
+        if index < len(stay) and stay[index] < end:
             continue
         line += masked.count("\n", counted, start)
         counted = start
-        blanked = text[colon + 1 : end]
         ends[line] = line + masked.count("\n", start, _last_content(masked, colon, end))
-        pieces += (text[done : colon + 1], " ...", "\n" * blanked.count("\n"))
+        pieces += (text[done : colon + 1], " ...", "\n" * masked.count("\n", colon, end))
         done = position = end
     pieces.append(text[done:])
     return Outline("".join(pieces), ends)
@@ -103,8 +106,17 @@ def _is_one_line(masked: str, colon: int) -> bool:
 
 def _block_end(masked: str, colon: int, indent: int) -> int:
     """Offset of the newline before the first line that is not part of the block."""
-    match = _dedent(indent).search(masked, colon)
-    return match.start() if match else len(masked)
+    position = colon
+    while match := _dedent(indent).search(masked, position):
+        if not _continues(masked, match.start()):
+            return match.start()
+        position = match.end()
+    return len(masked)
+
+
+def _continues(masked: str, newline: int) -> bool:
+    """Whether the line after the newline at that offset continues the one before it."""
+    return newline > 0 and masked[newline - 1] == "\\"
 
 
 _DEDENTS: dict[int, re.Pattern[str]] = {}
@@ -113,7 +125,7 @@ _DEDENTS: dict[int, re.Pattern[str]] = {}
 def _dedent(indent: int) -> re.Pattern[str]:
     """A line at most `indent` deep; a closing bracket there still belongs to the block."""
     if indent not in _DEDENTS:
-        _DEDENTS[indent] = re.compile(r"\n[ \t]{0,%d}[^\s)\]}]" % indent)
+        _DEDENTS[indent] = re.compile(rf"\n[ \t]{{0,{indent}}}[^\s)\]}}]")
     return _DEDENTS[indent]
 
 

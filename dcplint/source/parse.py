@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 import warnings
-from collections.abc import Callable
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from dcplint.source.outline import outline
+from dcplint.source.outline import Outline, outline
 from dcplint.source.text import UnreadableSource
 
 
@@ -19,16 +19,17 @@ class ParsedOutline:
     ends: dict[int, int]
 
 
-def parse_outline(text: str, keep: Callable[[str], bool]) -> ParsedOutline:
+def parse_outline(text: str, wanted: Iterable[int]) -> ParsedOutline:
     """Parse the outline of `text`; the whole text where the outline is not valid Python.
 
-    Raises UnreadableSource where neither the running Python nor LibCST can parse the text.
+    The functions around the offsets `wanted` keep their bodies. Raises UnreadableSource where
+    neither the running Python nor LibCST can parse the text.
     """
-    outlined = outline(text, keep)
+    outlined = outline(text, wanted)
     tree = _try_parse(outlined.text)
     if tree is not None:
         return ParsedOutline(tree, outlined.ends)
-    return ParsedOutline(parse_text(text), {})
+    return ParsedOutline(*_parse_lowered(text, outlined))
 
 
 def parse_text(text: str) -> ast.Module:
@@ -36,23 +37,33 @@ def parse_text(text: str) -> ast.Module:
 
     Raises UnreadableSource with the place of the syntax error.
     """
+    return _parse_lowered(text, Outline(text, {}))[0]
+
+
+def _parse_lowered(text: str, outlined: Outline) -> tuple[ast.Module, dict[int, int]]:
+    """`text` as it stands, else its outline lowered, else the whole of it lowered."""
     try:
-        return _parse(text)
+        return _parse(text), {}
     except SyntaxError as error:
         from dcplint.source.newer_syntax import lowered
 
-        older = lowered(text)
-        tree = _try_parse(older) if older is not None else None
-        if tree is None:
-            raise UnreadableSource(
-                f"has a syntax error: {error.msg}", error.lineno or 1, error.offset or 1
-            ) from error
-        return tree
+        for candidate, ends in ((outlined.text, outlined.ends), (text, {})):
+            older = lowered(candidate)
+            tree = _try_parse(older) if older is not None else None
+            if tree is not None:
+                return tree, ends
+            if candidate == text:
+                break
+        raise UnreadableSource(
+            f"has a syntax error: {error.msg}", error.lineno or 1, max(error.offset or 1, 1)
+        ) from error
     except (RecursionError, MemoryError, ValueError) as error:
         raise UnreadableSource(f"cannot be parsed: {error or 'nested too deeply'}") from error
 
 
-def parse_function(lines: list[str], first: int, last: int) -> ast.FunctionDef | ast.AsyncFunctionDef:
+def parse_function(
+    lines: list[str], first: int, last: int
+) -> ast.FunctionDef | ast.AsyncFunctionDef:
     """The function that stands in lines `first` to `last` (1-based, decorators included).
 
     Line numbers and columns of the result are those of the file. Raises UnreadableSource.
