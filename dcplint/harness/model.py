@@ -25,6 +25,7 @@ class Signal(enum.Enum):
     READ_MISSED = "read.missed"  # slots this rank owns and nobody else reads
     EMPTY_OUTPUT = "empty.output"  # a query that sees nothing here must get exactly 0
     EMPTY_LSE = "empty.lse"  # ... and exactly -inf
+    SHAPE = "shape"  # an output for other tokens or heads than asked for
     LSE_MISSING = "lse.missing"
     LSE_BASE = "lse.base"  # the LSE is linear in the right one, with another slope
     LSE = "lse"

@@ -181,7 +181,7 @@ def _lost(job: Job, outcome: dict[str, Any]) -> Measurement:
 
 # A rank that ended in one of these ways never reaches the collectives its peers wait in.
 _ENDINGS = frozenset(
-    {Signal.REFUSED, Signal.CRASH, Signal.ERROR, Signal.READ_WILD, Signal.LSE_MISSING}
+    {Signal.REFUSED, Signal.CRASH, Signal.ERROR, Signal.READ_WILD, Signal.LSE_MISSING, Signal.SHAPE}
 )
 
 

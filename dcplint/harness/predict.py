@@ -12,7 +12,7 @@ from dcplint.harness.model import ADVISORY, Signal
 
 _READS = frozenset({Signal.READ_WILD, Signal.READ_UNOWNED, Signal.READ_MISSED})
 _LSES = frozenset({Signal.LSE_MISSING, Signal.LSE_BASE, Signal.LSE})
-_OUTPUTS = frozenset({Signal.OUTPUT_LOCAL, Signal.OUTPUT_MERGED})
+_OUTPUTS = frozenset({Signal.SHAPE, Signal.OUTPUT_LOCAL, Signal.OUTPUT_MERGED})
 _EMPTY = frozenset({Signal.EMPTY_OUTPUT, Signal.EMPTY_LSE})
 # A claim to do DCP is refuted by anything that goes wrong under it, except a refusal.
 _ANY = frozenset(Signal) - ADVISORY - {Signal.REFUSED, Signal.BRANCH}
@@ -49,8 +49,9 @@ PREDICTIONS: dict[str, Prediction] = {
     "DCP401": Prediction(_SHARDING, frozenset({Signal.LSE_MISSING, Signal.ERROR})),
     "DCP402": Prediction(("ragged-i16",), frozenset({Signal.LSE_BASE, Signal.OUTPUT_MERGED})),
     "DCP403": Prediction(("ragged-i16",), frozenset({Signal.LSE_PRECISION})),
-    "DCP404": Prediction(("window", "soft-cap", "sinks"), _LSES | _OUTPUTS),
-    "DCP405": Prediction(("heads", "value-size"), _LSES | _OUTPUTS | {Signal.ERROR}),
+    # A window too narrow shows as tokens that nobody reads.
+    "DCP404": Prediction(("window", "soft-cap", "sinks"), _LSES | _OUTPUTS | {Signal.READ_MISSED}),
+    "DCP405": Prediction(("heads", "value-size"), _READS | _LSES | _OUTPUTS | {Signal.ERROR}),
     "DCP406": Prediction(("window", "soft-cap", "sinks", "multi-query"), _LSES | _OUTPUTS),
     "DCP407": Prediction(_SHARDING, frozenset({Signal.LSE_MISSING, Signal.ERROR})),
 }

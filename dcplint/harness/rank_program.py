@@ -24,7 +24,7 @@ from dcplint.harness.workload import (
 )
 
 # After these there is nothing to merge, and every rank must leave out the same collectives.
-_FATAL = (Signal.LSE_MISSING, Signal.READ_WILD)
+_FATAL = (Signal.LSE_MISSING, Signal.READ_WILD, Signal.SHAPE)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -98,6 +98,8 @@ class _Step:
     def run(self) -> Iterator[Measurement]:
         """Measure everything; stops early where there is nothing left to compare."""
         needed, owned = self._fill_cache()
+        per_slot = [t[0, 0].numel() for t in self.subject.caches]
+        yield self._measure_writes(owned, per_slot)
         common = common_metadata(
             self.workload, self.layout, self.shard, self.shard.topology.world_size > 1
         )
@@ -117,7 +119,6 @@ class _Step:
         finally:
             self.launches = recorder.launches
         if recorder.launches:
-            per_slot = [t[0, 0].numel() for t in self.subject.caches]
             yield judge.measure(Signal.READ_WILD, self.rank, 0, 0, "no read outside every buffer")
             yield from judge.judge_reads(self.rank, recorder.read, owned, needed, per_slot)
 
@@ -126,7 +127,7 @@ class _Step:
             merged = out
         else:
             yield from self._measure_local(out, lse)
-            if lse is None:
+            if lse is None or not self._has_all_heads(out):
                 return
             merged = self._merge(out, lse)
         yield self._measure_merged(merged[:tokens])
@@ -170,12 +171,29 @@ class _Step:
         wrong = int((got.cpu()[: truth.numel()] != truth).sum())
         yield judge.measure(Signal.SLOTS, self.rank, wrong, 0, f"{wrong} tokens go to a wrong slot")
 
+    def _measure_writes(self, owned: list[torch.Tensor], per_slot: list[int]) -> Measurement:
+        held = sum(int((s >= 0).sum()) for s in self.layout.slots)
+        wrong = max(
+            abs(int(mask.sum()) - held * size) / size
+            for mask, size in zip(owned, per_slot, strict=True)
+        )
+        detail = f"{wrong:.4g} slots written too many or too few"
+        return judge.measure(Signal.SLOTS, self.rank, wrong, 0, detail)
+
+    def _has_all_heads(self, out: torch.Tensor) -> bool:
+        return out.shape[:2] == self.workload.query.shape[:2]
+
     def _measure_local(self, out: torch.Tensor, lse: torch.Tensor | None) -> Iterator[Measurement]:
         tokens = self.workload.num_tokens
         missing = int(lse is None)
         yield judge.measure(
             Signal.LSE_MISSING, self.rank, missing, 0, "no LSE" if missing else "an LSE"
         )
+        if not self._has_all_heads(out):
+            wanted = tuple(self.workload.query.shape[:2])
+            detail = f"output has shape {tuple(out.shape)}, the gathered queries {wanted}"
+            yield judge.measure(Signal.SHAPE, self.rank, 1, 0, detail)
+            return
         # Where the sinks are counted is the backend's choice, as long as it is once over ranks;
         # that is for the merged output to tell. Here either way is right.
         choices = [

@@ -31,6 +31,8 @@ def prepare(device: str) -> dict[str, Any]:
 
     # One thread: children are forked from here, and a thread pool does not survive that.
     torch.set_num_threads(1)
+    # Fills whatever is allocated without a value with NaN: reading it must show.
+    torch.use_deterministic_algorithms(True, warn_only=True)
     if device == "cpu":
         repair_bf16()
         speed_up()

@@ -83,7 +83,9 @@ def place(batch: Batch, geometry: Geometry, shard: Shard, num_pages: int, seed: 
     counts = [_pages_of(n, geometry, shard) for n in batch.seq_lens]
     generator = torch.Generator().manual_seed(seed)
     order = (torch.randperm(num_pages - _TRAP_PAGES, generator=generator) + _TRAP_PAGES).tolist()
-    table = torch.zeros(rows, max([*counts, 1]) + 1, dtype=torch.int32)
+    # As wide as if nothing were sharded, so that a read by global length stays inside the table.
+    width = max([-(-n // geometry.page_size) for n in batch.seq_lens]) + 1
+    table = torch.zeros(rows, width, dtype=torch.int32)
     slots = []
     for row, length in enumerate(batch.seq_lens):
         pages = [order.pop() for _ in range(counts[row])]
