@@ -14,12 +14,12 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
+from dcplint.contracts.spec import EngineSpec, parse_engine
 from dcplint.errors import UserError
 from dcplint.findings.catalogue import Catalogue, UnknownRule
 from dcplint.findings.model import Severity
 from dcplint.findings.policy import Policy, selected
 from dcplint.report.formats import FORMATS
-from dcplint.run_options import EngineSpec, parse_engine
 from dcplint.toml import load_toml
 
 T = TypeVar("T")

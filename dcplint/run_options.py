@@ -2,23 +2,11 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from dcplint.contracts.spec import EngineSpec
 from dcplint.findings.policy import Policy
-
-if TYPE_CHECKING:
-    from packaging.version import Version
-
-
-@dataclass(frozen=True, slots=True)
-class EngineSpec:
-    """An engine release named by the user (`vllm==0.29.0`)."""
-
-    name: str
-    version: Version
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,16 +35,3 @@ class RunOptions:
     engine_path: Path | None = None
     packs: tuple[Path, ...] = ()
     stdin: Stdin | None = None
-
-
-def parse_engine(text: str) -> EngineSpec | None:
-    """The engine named by `vllm==0.29.0`; None for `auto`. Raises ValueError with a sentence."""
-    from packaging.version import InvalidVersion, Version
-
-    if text == "auto":
-        return None
-    name, equals, release = text.partition("==")
-    if name and equals:
-        with suppress(InvalidVersion):
-            return EngineSpec(name.strip(), Version(release))
-    raise ValueError(f"{text!r} is no engine release: write `auto` or something like vllm==0.29.0")

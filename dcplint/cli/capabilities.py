@@ -38,12 +38,13 @@ def command(
     """Show which attention classes of PATHS promise what, and where each promise is made."""
     from dcplint.checks.base import all_rules
     from dcplint.config import find_config
+    from dcplint.contracts.spec import parse_engine
     from dcplint.errors import UserError
     from dcplint.findings.catalogue import Catalogue
     from dcplint.findings.policy import Policy
     from dcplint.report.capabilities import FORMATS
     from dcplint.run import capability_matrices
-    from dcplint.run_options import RunOptions, parse_engine
+    from dcplint.run_options import RunOptions
 
     paths = paths or (Path(),)
     config = find_config(paths, Catalogue(r.rule for r in all_rules()))

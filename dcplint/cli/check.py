@@ -93,11 +93,12 @@ def command(
     # Imported here: `--help` needs none of it.
     from dcplint.checks.base import all_rules
     from dcplint.config import find_config, policy
+    from dcplint.contracts.spec import parse_engine
     from dcplint.findings.catalogue import Catalogue, UnknownRule
     from dcplint.report.escape import printable
     from dcplint.report.summary import statistics as counts
     from dcplint.run import run_checks
-    from dcplint.run_options import RunOptions, parse_engine
+    from dcplint.run_options import RunOptions
 
     if statistics and output_format not in (None, "text"):
         raise UserError(f"--statistics is text and cannot be {output_format}")

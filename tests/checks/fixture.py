@@ -6,12 +6,13 @@ from functools import cache
 from pathlib import Path
 
 from dcplint.checks.base import all_rules
+from dcplint.contracts.spec import parse_engine
 from dcplint.data import data_dir
 from dcplint.findings.model import Finding, Severity
 from dcplint.findings.policy import Policy
 from dcplint.report.model import Report
 from dcplint.run import run_checks
-from dcplint.run_options import RunOptions, parse_engine
+from dcplint.run_options import RunOptions
 
 FIXTURES = data_dir("fixtures")
 EVERY_RULE = Policy(frozenset(r.rule.code for r in all_rules() if r.rule.default))

@@ -12,9 +12,10 @@ import pytest
 from packaging.version import Version
 
 from dcplint.cli.main import main
+from dcplint.contracts.spec import EngineSpec
 from dcplint.findings.model import Severity
 from dcplint.report.model import Report
-from dcplint.run_options import EngineSpec, RunOptions, Stdin
+from dcplint.run_options import RunOptions, Stdin
 from tests.report.sample import EMPTY, IMPLICIT, REPORT
 
 

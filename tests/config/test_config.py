@@ -5,9 +5,9 @@ import pytest
 from packaging.version import Version
 
 from dcplint.config import Config, find_config, policy
+from dcplint.contracts.spec import EngineSpec
 from dcplint.errors import UserError
 from dcplint.findings.model import Severity
-from dcplint.run_options import EngineSpec
 from tests.findings.rules import CATALOGUE, EVERY_CODE
 
 
