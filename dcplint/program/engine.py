@@ -13,9 +13,9 @@ from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from dcplint.contracts.model import Contract, Coverage, Pack
+from dcplint.contracts.spec import EngineSpec
 from dcplint.errors import UserError
 from dcplint.program.index import Index
-from dcplint.run_options import EngineSpec
 
 _VERSION = re.compile(r"""^\s*(?:__version__\s*=\s*)?(?:version|__version__)\s*=\s*["']([^"']+)""", re.M)
 
@@ -65,7 +65,7 @@ def find_engine(
     """
     named = spec.version if spec is not None and spec.name == pack.engine else None
     if index.holds(pack):
-        found = _release_in(index.root.directory, pack, index.modules[pack.package])
+        found = release_in(index.root.directory, pack, index.modules[pack.package])
         version = named or found
         how = "named on the command line" if named else "the checked tree"
         return Engine(pack.at(version or pack.known[-1]), True, None, how, version is not None)
@@ -78,7 +78,7 @@ def find_engine(
                 f"--engine-path {engine_path}: no package `{pack.package}` there; "
                 f"give the folder that contains {pack.package}/"
             )
-        version = named or _release_in(directory, pack, f"{pack.package}/__init__.py")
+        version = named or release_in(directory, pack, f"{pack.package}/__init__.py")
         how = f"--engine-path {engine_path}"
         return Engine(pack.at(version or pack.known[-1]), False, directory, how, version is not None)
     installed = _installed(pack)
@@ -103,7 +103,7 @@ def package_parent(directory: Path, pack: Pack) -> Path | None:
     return None
 
 
-def _release_in(directory: Path, pack: Pack, package_file: str) -> Version | None:
+def release_in(directory: Path, pack: Pack, package_file: str) -> Version | None:
     """The release of an engine's source: dist-info beside the package, or its `_version.py`."""
     package = (directory / package_file).parent
     wanted = canonicalize_name(pack.distribution)
