@@ -1,14 +1,14 @@
 """Walking a root: every Python file that git would not ignore, in a stable order.
 
-Directory symlinks are not followed: what they show is indexed where it lies, or is another
-project's. Virtual environments are skipped; unpacked distributions are reported as roots of their
-own.
+Directory symlinks are not followed, nor file symlinks within the root: what they show is indexed
+where it lies, or is another project's. Virtual environments are skipped; unpacked distributions
+are reported as roots of their own.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
+_ENVIRONMENT = "pyvenv.cfg"  # the file that makes a directory a virtual environment
 _SKIPPED = frozenset({"__pycache__", "node_modules"})
 
 
@@ -50,19 +51,22 @@ class _Ignore:
 def discover(
     directory: Path, exclude: tuple[str, ...] = (), only: tuple[str, ...] = ()
 ) -> Discovery:
-    """Walk `directory`. `exclude` takes gitignore patterns relative to it."""
-    found = Discovery()
-    ignores = list(_inherited(directory))
-    if exclude:
-        ignores.append(_Ignore("", _spec(exclude)))
-    _walk(directory, "", ignores, found, frozenset(only))
+    """Walk `directory`.
+
+    exclude: gitignore patterns relative to it, which win over every ignore file. only: top-level
+    entries to look at, where not all.
+    """
+    walk = _Walk(str(directory), _spec(exclude) if exclude else None, frozenset(only))
+    walk.run(tuple(_inherited(directory)))
+    found = walk.found
     found.files.sort()
     found.nested.sort()
+    found.unreadable.sort()
     return found
 
 
 def is_ignored(root: Path, target: Path) -> bool:
-    """Whether the ignore files of `root` (and those between) ignore the directory `target`."""
+    """Whether walking `root` would leave the directory `target` out."""
     ignores = list(_inherited(root))
     relative = ""
     for part in target.relative_to(root).parts:
@@ -70,39 +74,75 @@ def is_ignored(root: Path, target: Path) -> bool:
         relative += f"{part}/"
         if part.startswith(".") or part in _SKIPPED or _ignored(relative, ignores):
             return True
+        if (root / relative / _ENVIRONMENT).is_file():
+            return True
     return False
 
 
-def _walk(
-    root: Path, base: str, ignores: list[_Ignore], found: Discovery, only: frozenset[str]
-) -> None:
-    try:
-        entries = sorted(os.scandir(root / base), key=lambda entry: entry.name)
-    except OSError as error:
-        found.unreadable.append((base.rstrip("/") or ".", error.strerror or str(error)))
-        return
-    names = {entry.name for entry in entries}
-    if base and "pyvenv.cfg" in names:
-        return
-    if base and any(name.endswith(".dist-info") for name in names):
-        found.nested.append(root / base)
-        return
-    if ".gitignore" in names:
-        ignores = [*ignores, *_ignore_file(root / base, base)]
-    for entry in entries:
-        if only and not base and entry.name not in only:
-            continue
-        relative = base + entry.name
+@dataclass(slots=True)
+class _Walk:
+    """One walk, without recursion: a tree may be deeper than Python's stack."""
+
+    root: str
+    exclude: GitIgnoreSpec | None
+    only: frozenset[str]
+    found: Discovery = field(default_factory=Discovery)
+    waiting: list[tuple[str, Sequence[_Ignore]]] = field(default_factory=list)
+
+    def run(self, inherited: Sequence[_Ignore]) -> None:
+        self.waiting.append(("", inherited))
+        while self.waiting:
+            base, ignores = self.waiting.pop()
+            try:
+                with os.scandir(f"{self.root}/{base}") as entries:
+                    self._directory(base, list(entries), ignores)
+            except OSError as error:
+                reason = error.strerror or str(error)
+                self.found.unreadable.append((base.rstrip("/") or ".", reason))
+
+    def _directory(
+        self, base: str, entries: list[os.DirEntry[str]], ignores: Sequence[_Ignore]
+    ) -> None:
+        names = {entry.name for entry in entries}
+        if base and _ENVIRONMENT in names:
+            return
+        if base and any(name.endswith(".dist-info") for name in names):
+            self.found.nested.append(Path(self.root, base))
+            return
+        if ".gitignore" in names:
+            ignores = (*ignores, *_ignore_file(Path(self.root, base), base))
+        for entry in entries:
+            if base or not self.only or entry.name in self.only:
+                self._entry(base + entry.name, entry, ignores)
+
+    def _entry(self, relative: str, entry: os.DirEntry[str], ignores: Sequence[_Ignore]) -> None:
         if entry.is_dir(follow_symlinks=False):
-            if entry.name.startswith(".") or entry.name in _SKIPPED:
-                continue
-            if not _ignored(f"{relative}/", ignores):
-                _walk(root, f"{relative}/", ignores, found, only)
-        elif entry.name.endswith(".py") and entry.is_file() and not _ignored(relative, ignores):
-            found.files.append(relative)
+            skipped = entry.name.startswith(".") or entry.name in _SKIPPED
+            if not skipped and not self._is_out(f"{relative}/", ignores):
+                self.waiting.append((f"{relative}/", ignores))
+        elif (
+            entry.name.endswith(".py")
+            and self._is_file(entry)
+            and not self._is_out(relative, ignores)
+        ):
+            self.found.files.append(relative)
+
+    def _is_file(self, entry: os.DirEntry[str]) -> bool:
+        if not entry.is_symlink():
+            return entry.is_file()
+        target = Path(entry.path)
+        try:
+            inside = target.resolve().is_relative_to(Path(self.root).resolve())
+            return not inside and target.is_file()
+        except (OSError, RuntimeError):
+            return False  # a loop of symlinks
+
+    def _is_out(self, relative: str, ignores: Sequence[_Ignore]) -> bool:
+        excluded = self.exclude.check_file(relative).include if self.exclude else None
+        return _ignored(relative, ignores) if excluded is None else excluded
 
 
-def _ignored(relative: str, ignores: list[_Ignore]) -> bool:
+def _ignored(relative: str, ignores: Sequence[_Ignore]) -> bool:
     """The innermost ignore file that speaks of the path decides, as in git."""
     for ignore in reversed(ignores):
         verdict = ignore.verdict(relative)
@@ -112,27 +152,32 @@ def _ignored(relative: str, ignores: list[_Ignore]) -> bool:
 
 
 def _inherited(directory: Path) -> Iterator[_Ignore]:
-    """Ignore files above `directory` in the same git checkout, rewritten to its point of view."""
-    if (directory / ".git").exists():
-        yield from _exclude_file(directory)
+    """Ignore files that lie outside `directory` in its git checkout, from its point of view."""
+    checkout = next((p for p in (directory, *directory.parents) if (p / ".git").exists()), None)
+    if checkout is None:
         return
-    checkout = next((p for p in directory.parents if (p / ".git").exists()), None)
-    if checkout is None or is_ignored(checkout, directory):
+    prefix = "" if checkout == directory else f"{directory.relative_to(checkout).as_posix()}/"
+    if prefix and is_ignored(checkout, directory):
         return  # what was asked for by name is not dropped, nor any of it
-    for parent in (checkout, *_between(checkout, directory)):
-        prefix = f"{directory.relative_to(parent).as_posix()}/"
-        for ignore in _ignore_file(parent, ""):
-            yield _Ignore("", ignore.spec, prefix)
+    lines = _lines(_git_directory(checkout) / "info" / "exclude")
+    if lines:
+        yield _Ignore("", _spec(lines), prefix)
+    for parent in reversed(directory.parents):
+        if parent.is_relative_to(checkout):
+            prefix = f"{directory.relative_to(parent).as_posix()}/"
+            for ignore in _ignore_file(parent, ""):
+                yield _Ignore("", ignore.spec, prefix)
 
 
-def _between(checkout: Path, directory: Path) -> list[Path]:
-    return [p for p in reversed(directory.parents) if p != checkout and checkout in p.parents]
-
-
-def _exclude_file(checkout: Path) -> Iterator[_Ignore]:
-    path = checkout / ".git" / "info" / "exclude"
-    if path.is_file():
-        yield _Ignore("", _spec(_lines(path)))
+def _git_directory(checkout: Path) -> Path:
+    """Where git keeps the checkout's own settings; a linked worktree shares its repository's."""
+    git = checkout / ".git"
+    if git.is_file():
+        for line in _lines(git)[:1]:
+            git = checkout / line.removeprefix("gitdir:").strip()
+    for line in _lines(git / "commondir")[:1]:
+        git /= line.strip()
+    return git
 
 
 def _ignore_file(directory: Path, base: str) -> Iterator[_Ignore]:

@@ -31,13 +31,16 @@ class Root:
 def find_roots(paths: tuple[Path, ...]) -> tuple[Root, ...]:
     """The roots that `paths` lie in, in the order given, each with its share of the paths.
 
-    Raises UserError for a path that does not exist.
+    Raises UserError for a path that does not exist or cannot be reached.
     """
     roots: dict[Path, list[Path]] = {}
     for path in paths:
-        if not path.exists():
-            raise UserError(f"{path}: no such file or directory")
-        target = path.resolve()
+        try:
+            path.stat()
+            target = path.resolve()
+        except (OSError, RuntimeError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or "no such file or directory"
+            raise UserError(f"{path}: {reason[0].lower()}{reason[1:]}") from error
         roots.setdefault(_root_of(target), []).append(target)
     return tuple(_root(directory, tuple(focus)) for directory, focus in roots.items())
 
@@ -71,9 +74,9 @@ def _root_of(target: Path) -> Path:
 
 
 def _is_configured(directory: Path) -> bool:
-    if (directory / "dcplint.toml").is_file():
-        return True
     try:
+        if (directory / "dcplint.toml").is_file():
+            return True
         return b"[tool.dcplint" in (directory / "pyproject.toml").read_bytes()
     except OSError:
         return False
