@@ -117,6 +117,8 @@ def test_other_peoples_broken_files_are_not_our_business(tmp_path: Path) -> None
         ("selct = []", "line 1: unknown key 'selct'; did you mean 'select'?"),
         ("\n\nper_file_ignores = {}", "line 3: unknown key 'per_file_ignores'; did you mean"),
         ("baseline = 'x'", "unknown key 'baseline'"),
+        ("path = 'x'", "unknown key 'path'"),
+        ("min-severity = []", "must be one of error, warning, note, not []"),
         ("select = 'DCP1'", "line 1: `select` must be a list of strings"),
         ("ignore = [1]", "`ignore` must be a list of strings"),
         ("engine-path = 3", "`engine-path` must be a string"),
@@ -133,6 +135,7 @@ def test_other_peoples_broken_files_are_not_our_business(tmp_path: Path) -> None
         ("output-format = 'jsno'", "did you mean 'json'?"),
         ("select = ['DCP110']", "in `select`: no rule is called 'DCP110'; did you mean 'DCP101'?"),
         ("engine = 'vllm'", "`engine`: 'vllm' is no engine release"),
+        ("engine = '==0.29.0'", "`engine`: '==0.29.0' is no engine release"),
         ("engine = 'vllm==x'", "`engine`: 'vllm==x' is no engine release"),
         ("select = [", "not valid TOML: "),
         ("x = 'é' \udcff", "not valid TOML: "),
@@ -190,6 +193,9 @@ def test_command_line_adds_to_the_configuration() -> None:
     assert policy(CONFIG, CATALOGUE, ignore=["DCP303"]).codes == {"DCP101"}
     both = policy(CONFIG, CATALOGUE, extend_select=["DCP002"]).codes
     assert both == {"DCP101", "DCP303", "DCP002"}
+    without = Config(ignore=("DCP101", "DCP002"))
+    assert policy(without, CATALOGUE, ignore=["DCP303"]).codes == {"DCP004"}
+    assert policy(without, CATALOGUE, extend_select=["DCP101"]).codes >= {"DCP101", "DCP303"}
 
 
 def test_select_on_the_command_line_replaces_the_choice() -> None:
