@@ -387,13 +387,14 @@ class _Comparison:
         present = {(stated.record, stated.name) for stated in self.contract.fields}
         for stated in self.contract.pack.fields:
             key = (stated.record, stated.name)
-            if key not in present and self._is_defined(stated.record):
-                if stated.name in self.engine.fields(stated.record):
-                    message = (
-                        f"{stated.record}.{stated.name} exists, where the pack has it in "
-                        f"{stated.releases} only"
-                    )
-                    yield self._here(message, stated.source, stated.record)
+            if key in present or not self._is_defined(stated.record):
+                continue
+            if stated.name in self.engine.fields(stated.record):
+                message = (
+                    f"{stated.record}.{stated.name} exists, where the pack has it in "
+                    f"{stated.releases} only"
+                )
+                yield self._here(message, stated.source, stated.record)
         for output in self.contract.outputs:
             described = (s for s in self._described() if s.role == output.role)
             methods = (self.engine.methods(s.name) for s in described if self._is_defined(s.name))

@@ -21,18 +21,18 @@ from dcplint.contracts.inherit import Heritage, inherit
 from dcplint.contracts.model import (
     ROLES,
     Accessor,
-    ContractField,
-    Output,
-    Refusal,
     Capability,
+    ContractField,
     Dated,
     Default,
     Derived,
     EngineClass,
     Gate,
     Moved,
+    Output,
     Override,
     Pack,
+    Refusal,
     Releases,
     Site,
     Source,
@@ -227,7 +227,8 @@ class _Loader:
     def pack(self, root: Node) -> Pack:
         keys = (
             "engine extends based-on rewrite lacks package distribution known classes "
-            "implementations moved capabilities derived gates accessors vocabulary fields refusals outputs"
+            "implementations moved capabilities derived gates accessors vocabulary fields refusals "
+            "outputs"
         )
         top = self.fields(root, "", keys)
         engine = top.text("engine", "an engine name")

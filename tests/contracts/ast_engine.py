@@ -45,6 +45,12 @@ class AstEngine:
     def methods(self, name: str) -> frozenset[str]:
         return frozenset(s.name for s in self._functions(name))
 
+    def fields(self, name: str) -> frozenset[str]:
+        _, node = self._node(name)
+        assert isinstance(node, ast.ClassDef)
+        annotated = (s.target for s in node.body if isinstance(s, ast.AnnAssign))
+        return frozenset(target.id for target in annotated if isinstance(target, ast.Name))
+
     def abstract_methods(self, name: str) -> frozenset[str]:
         return frozenset(
             s.name

@@ -10,6 +10,8 @@ from dcplint.contracts.model import Coverage, Pack, Releases
 from dcplint.contracts.packs import find_packs
 from tests.contracts.example import toy
 
+FORK = find_packs()["aphrodite"]
+
 
 @pytest.fixture(scope="module")
 def pack(tmp_path_factory: pytest.TempPathFactory) -> Pack:
@@ -141,7 +143,7 @@ def test_a_list_of_ranges_is_their_union(starts: list[int], minor: int, candidat
 
 @given(st.integers(0, 5), st.integers(0, 5), st.integers(0, 5))
 def test_facts_are_never_from_beyond_what_is_known(major: int, minor: int, patch: int) -> None:
-    pack = find_packs()["aphrodite"]
+    pack = FORK
     asked = Version(f"{major}.{minor}.{patch}")
     contract = pack.at(asked)
     assert pack.known[0] <= contract.effective <= pack.known[-1]
