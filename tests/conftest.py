@@ -1,6 +1,11 @@
 import os
+from importlib.util import find_spec
 
 import pytest
+
+# The harness runs kernels; everything else is tested without torch.
+_HARNESS = ["harness", "kernels"]
+collect_ignore = [] if find_spec("torch") and find_spec("triton") else _HARNESS
 
 _STEERING = {"CI", "NO_COLOR", "COLUMNS", "LINES", "TERM"}
 
@@ -9,6 +14,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-snapshots", action="store_true", help="write snapshot files instead of comparing"
     )
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if collect_ignore:
+        terminalreporter.write_line(
+            "left out, for want of torch and triton: tests/harness, tests/kernels "
+            "(pip install -r tests/requirements-harness.txt)"
+        )
 
 
 @pytest.fixture(autouse=True)
