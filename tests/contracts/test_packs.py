@@ -146,6 +146,16 @@ def test_a_wrong_installed_pack_names_its_distribution(site: Path, tmp_path: Pat
     )
 
 
+def test_an_error_in_what_an_installed_pack_extends_is_not_its_own(
+    site: Path, tmp_path: Path
+) -> None:
+    path = write_pack(tmp_path, "engine: heir\nextends: toy\n", "heir.yaml")
+    install(site, "heir-pack", "heir_pack", f"pack = {str(path)!r}")
+    wrong = write_pack(tmp_path, "engine: toy\nknwon: [1.0.0]\n")
+    with pytest.raises(PackError, match=f"^{wrong.as_posix()}:2: unknown key"):
+        find_packs([wrong])["heir"]
+
+
 def test_two_installed_packs_of_one_engine_are_refused(site: Path, tmp_path: Path) -> None:
     path = write_pack(tmp_path)
     install(site, "one-pack", "one_pack", f"pack = {str(path)!r}")
