@@ -19,7 +19,8 @@ def build_program(index: Index, engine: Engine, unsaved: dict[str, bytes] | None
     project = SourceTree(index.root.directory, Tree.PROJECT, index.modules, unsaved or {})
     trees = [project]
     if engine.directory is not None:
-        trees.append(SourceTree(engine.directory, Tree.ENGINE))
+        neutral = frozenset(contract.vocabulary.neutral)
+        trees.append(SourceTree(engine.directory, Tree.ENGINE, without=neutral))
     accessors = {accessor.name: accessor.returns for accessor in contract.accessors}
     words = {capability.name for capability in contract.capabilities} | accessors.keys()
     words |= {derived.name for derived in contract.derived}

@@ -29,6 +29,7 @@ _DEF = re.compile(r"(?:^|\n)([ \t]*)(?:async[ \t]+)?def[ \t]+(\w+)")
 _CLASS = re.compile(r"(?:^|\n)[ \t]*class[ \t\\]")
 _STRUCTURE = re.compile(r"[()\[\]{}:]")
 _OPENING = "([{"
+_STRING_END = "\x01"  # a character that no source has outside strings
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,15 +72,21 @@ def outline(text: str, wanted: Iterable[int]) -> Outline:
 
 
 def mask(text: str) -> str:
-    """`text` with strings and comments blanked, line structure and offsets kept."""
+    """`text` with strings and comments blanked, line structure and offsets kept.
+
+    The last character of a string becomes `_STRING_END`: something stands there.
+    """
     return _OPAQUE.sub(_blank, text)
 
 
 def _blank(match: re.Match[str]) -> str:
     content = match.group()
-    if "\n" not in content:
+    if content[0] == "#":
         return " " * len(content)
-    return "\n".join(" " * len(line) for line in content.split("\n"))
+    if "\n" not in content:
+        return " " * (len(content) - 1) + _STRING_END
+    blank = "\n".join(" " * len(line) for line in content.split("\n"))
+    return blank[:-1] + _STRING_END
 
 
 def _body_colon(masked: str, position: int) -> int | None:
@@ -123,9 +130,9 @@ _DEDENTS: dict[int, re.Pattern[str]] = {}
 
 
 def _dedent(indent: int) -> re.Pattern[str]:
-    """A line at most `indent` deep; a closing bracket there still belongs to the block."""
+    """A line at most `indent` deep; a bracket or string that ends there belongs to the block."""
     if indent not in _DEDENTS:
-        _DEDENTS[indent] = re.compile(rf"\n[ \t]{{0,{indent}}}[^\s)\]}}]")
+        _DEDENTS[indent] = re.compile(rf"\n[ \t]{{0,{indent}}}[^\s)\]}}\x01]")
     return _DEDENTS[indent]
 
 
