@@ -58,7 +58,7 @@ Severity {rule.severity.value}, {state} by default, since {rule.since}.
 
 def _exception(code: str) -> str:
     if code.startswith("DCP0"):
-        return f"In the configuration: `ignore = [\"{code}\"]`, or `per-file-ignores`."
+        return f'In the configuration: `ignore = ["{code}"]`, or `per-file-ignores`.'
     return f"""\
 On the line, or on one of its own above the statement, with the reason:
 ```python
