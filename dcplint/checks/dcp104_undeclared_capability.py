@@ -1,4 +1,4 @@
-"""A class does DCP and never says so, so the engine will not choose it.
+"""A class does DCP and never says so, so every gate that asks refuses it.
 
 ## What it flags
 A concrete class with a DCP path of its own (it merges over ranks, exchanges tensors over the DCP
@@ -118,7 +118,7 @@ def _path(context: Context, symbol: ClassSymbol, capability: Capability) -> _Fou
     where = context.program.location(use.method.owner.module, use.position)
     return _Found(
         f"`{symbol}` {use.what.split(' (')[0]} but never states `{capability.name}`: "
-        "by the default it is False, and the engine will not choose it under DCP",
+        "by the default it is False, and every gate that asks refuses it under DCP",
         (Evidence(f"{use.method.facts.qualname} {use.what}", where, Role.GUARD),),
         Confidence.HIGH,
     )

@@ -34,6 +34,8 @@ Nothing is run: that the name does not exist in the release is the finding.
 ## Known limits
 Without the engine's source (`--engine-path`, or an installed engine) only the names that the pack
 lists as moved are known to be gone.
+Imports are looked at in the files that are read anyway: those with a class that plays a role, or
+that speak of a capability.
 """
 
 from __future__ import annotations

@@ -96,6 +96,7 @@ def _work(
     vocabulary = program.contract.vocabulary
     merges = {name.rpartition(".")[2] for name in vocabulary.merges}
     derived = {d.name for d in program.contract.derived}
+    weak: tuple[ast.AST, str] | None = None  # tells least of what DCP is done for
     for step in running(function, guards):
         for node in _own_expressions(step.node):
             if isinstance(node, ast.Call):
@@ -109,12 +110,12 @@ def _work(
                 if collective:
                     return node, f"exchanges tensors over the DCP group ({shorten(node)})"
                 if step.exclusive and function.name != "__init__" and not _is_plumbing(step.node):
-                    return node, f"computes {shorten(node)} only where DCP is on"
+                    weak = weak or (node, f"computes {shorten(node)} only where DCP is on")
             if isinstance(node, ast.BinOp) and any(map(guards.is_rank, (node.left, node.right))):
                 return node, f"computes with the DCP rank ({shorten(node)})"
             if isinstance(node, ast.Attribute) and node.attr in derived and _is_read(node):
                 return node, f"asks {shorten(node)}"
-    return None
+    return weak
 
 
 def _is_read(node: ast.Attribute) -> bool:
