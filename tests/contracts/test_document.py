@@ -50,6 +50,14 @@ def test_refuses_deep_nesting(tmp_path: Path, opening: str) -> None:
     assert refused(tmp_path, "k:\n  " + opening * 50_000).startswith("p.yaml:2: ")
 
 
+def test_refuses_what_is_valid_and_too_deep(tmp_path: Path) -> None:
+    message = "p.yaml:1: nested deeper than 16 levels; no pack needs that"
+    assert refused(tmp_path, "a: " + "[" * 16 + "]" * 16) == message
+    path = tmp_path / "p.yaml"
+    path.write_text("a: " + "[" * 15 + "]" * 15)
+    assert read_document(path, "p.yaml").entries["a"].kind == "list"
+
+
 def test_says_where_the_syntax_is_wrong(tmp_path: Path) -> None:
     message = refused(tmp_path, "a: 1\nb: [1, 2\nc: 3\n")
     assert message.startswith("p.yaml:3: this is not valid YAML (")
