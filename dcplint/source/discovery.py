@@ -11,10 +11,8 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from pathspec import GitIgnoreSpec
+from dcplint.source.ignore import Patterns
 
 _ENVIRONMENT = "pyvenv.cfg"  # the file that makes a directory a virtual environment
 _SKIPPED = frozenset({"__pycache__", "node_modules"})
@@ -40,12 +38,12 @@ class _Ignore:
     """
 
     base: str
-    spec: GitIgnoreSpec
+    patterns: Patterns
     prefix: str = ""
 
     def verdict(self, relative: str) -> bool | None:
         """True: ignored, False: re-included, None: says nothing."""
-        return self.spec.check_file(self.prefix + relative[len(self.base) :]).include
+        return self.patterns.verdict(self.prefix + relative[len(self.base) :])
 
 
 def discover(
@@ -56,7 +54,7 @@ def discover(
     exclude: gitignore patterns relative to it, which win over every ignore file. only: top-level
     entries to look at, where not all.
     """
-    walk = _Walk(str(directory), _spec(exclude) if exclude else None, frozenset(only))
+    walk = _Walk(str(directory), Patterns.of(exclude) if exclude else None, frozenset(only))
     walk.run(tuple(_inherited(directory)))
     found = walk.found
     found.files.sort()
@@ -84,7 +82,7 @@ class _Walk:
     """One walk, without recursion: a tree may be deeper than Python's stack."""
 
     root: str
-    exclude: GitIgnoreSpec | None
+    exclude: Patterns | None
     only: frozenset[str]
     found: Discovery = field(default_factory=Discovery)
     waiting: list[tuple[str, Sequence[_Ignore]]] = field(default_factory=list)
@@ -138,7 +136,7 @@ class _Walk:
             return False  # a loop of symlinks
 
     def _is_out(self, relative: str, ignores: Sequence[_Ignore]) -> bool:
-        excluded = self.exclude.check_file(relative).include if self.exclude else None
+        excluded = self.exclude.verdict(relative) if self.exclude else None
         return _ignored(relative, ignores) if excluded is None else excluded
 
 
@@ -161,12 +159,12 @@ def _inherited(directory: Path) -> Iterator[_Ignore]:
         return  # what was asked for by name is not dropped, nor any of it
     lines = _lines(_git_directory(checkout) / "info" / "exclude")
     if lines:
-        yield _Ignore("", _spec(lines), prefix)
+        yield _Ignore("", Patterns.of(lines), prefix)
     for parent in reversed(directory.parents):
         if parent.is_relative_to(checkout):
             prefix = f"{directory.relative_to(parent).as_posix()}/"
             for ignore in _ignore_file(parent, ""):
-                yield _Ignore("", ignore.spec, prefix)
+                yield _Ignore("", ignore.patterns, prefix)
 
 
 def _git_directory(checkout: Path) -> Path:
@@ -183,7 +181,7 @@ def _git_directory(checkout: Path) -> Path:
 def _ignore_file(directory: Path, base: str) -> Iterator[_Ignore]:
     path = directory / ".gitignore"
     if path.is_file():
-        yield _Ignore(base, _spec(_lines(path)))
+        yield _Ignore(base, Patterns.of(_lines(path)))
 
 
 def _lines(path: Path) -> tuple[str, ...]:
@@ -191,9 +189,3 @@ def _lines(path: Path) -> tuple[str, ...]:
         return tuple(path.read_text(encoding="utf-8", errors="replace").splitlines())
     except OSError:
         return ()
-
-
-def _spec(patterns: tuple[str, ...]) -> GitIgnoreSpec:
-    from pathspec import GitIgnoreSpec
-
-    return GitIgnoreSpec.from_lines(patterns)

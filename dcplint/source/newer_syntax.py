@@ -26,7 +26,9 @@ def lowered(text: str) -> str | None:
         return None
     try:
         return cst.parse_module(text).visit(_Lowering()).code
-    except (cst.ParserSyntaxError, cst.CSTValidationError, RecursionError, ValueError, TypeError):
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException:  # its parser panics with what is no Exception
         return None
 
 

@@ -29,7 +29,7 @@ _DEF = re.compile(r"(?:^|\n)([ \t]*)(?:async[ \t]+)?def[ \t]+(\w+)")
 _CLASS = re.compile(r"(?:^|\n)[ \t]*class[ \t\\]")
 _STRUCTURE = re.compile(r"[()\[\]{}:]")
 _OPENING = "([{"
-_STRING_END = "\x01"  # a character that no source has outside strings
+_START, _END = "\x02", "\x01"  # characters that no source has outside strings
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ def outline(text: str, wanted: Iterable[int]) -> Outline:
 def mask(text: str) -> str:
     """`text` with strings and comments blanked, line structure and offsets kept.
 
-    The last character of a string becomes `_STRING_END`: something stands there.
+    Of a string the first and the last character stay visible, as `_START` and `_END`.
     """
     return _OPAQUE.sub(_blank, text)
 
@@ -83,10 +83,11 @@ def _blank(match: re.Match[str]) -> str:
     content = match.group()
     if content[0] == "#":
         return " " * len(content)
-    if "\n" not in content:
-        return " " * (len(content) - 1) + _STRING_END
-    blank = "\n".join(" " * len(line) for line in content.split("\n"))
-    return blank[:-1] + _STRING_END
+    inside = content[1:-1]
+    if "\n" not in inside:
+        return f"{_START}{' ' * len(inside)}{_END}"
+    blank = "\n".join(" " * len(line) for line in inside.split("\n"))
+    return f"{_START}{blank}{_END}"
 
 
 def _body_colon(masked: str, position: int) -> int | None:
