@@ -3,8 +3,10 @@
 ## What it flags
 A concrete class whose LSE capability is true and whose compute method owes the LSE, where a return
 that can run with DCP on gives None in its place, through helpers and inherited methods. Returns
-under the flag that asks for the LSE are judged with the flag set. Impls that merge inside
-`forward` owe none.
+under the flag that asks for the LSE are judged with the flag set; what a constructor of the impl or
+of its metadata builder refuses under DCP, and flags that can only be false then, are left out.
+Impls that merge inside `forward` owe none. The finding stands where the None is; classes that
+inherit the code are listed.
 
 ## Why it breaks
 The layer asserts that there is an LSE, so the first decode step under DCP fails on every rank; or,
@@ -13,6 +15,7 @@ where nothing asserts, the merge weighs a shard by garbage.
 ## Bad
 ```python
 class MyImpl(MLACommonImpl):
+    supports_dcp = True
     can_return_lse_for_decode = True
 
     def forward_mqa(self, q, kv_c_and_k_pe_cache, attn_metadata, layer):
@@ -22,6 +25,7 @@ class MyImpl(MLACommonImpl):
 ## Good
 ```python
 class MyImpl(MLACommonImpl):
+    supports_dcp = True
     can_return_lse_for_decode = True
 
     def forward_mqa(self, q, kv_c_and_k_pe_cache, attn_metadata, layer):
@@ -33,7 +37,7 @@ class MyImpl(MLACommonImpl):
 The impl decodes one shard: no LSE comes back.
 
 ## Known limits
-What a kernel returns is not known here; a call into another package counts as returning an LSE.
+What a kernel returns is not known here, and nothing is said of it. Loops are not followed.
 """
 
 from __future__ import annotations
@@ -42,11 +46,11 @@ from collections.abc import Iterator
 
 from dcplint.checks import capability_evidence
 from dcplint.checks.base import Context, Rule
-from dcplint.findings.model import Evidence, Finding, Role, Severity, Tree
-from dcplint.flow.outputs import Owed, OutputFlow
-from dcplint.flow.trace import Outcome, State
+from dcplint.findings.model import Evidence, Finding, Role, Severity
+from dcplint.flow.outputs import Missing, OutputFlow, Owed
 from dcplint.program.dcp_use import refusal
 from dcplint.program.reach import refusing_impls
+from dcplint.source.location import Tree
 
 RULE = Rule(
     code="DCP401",
@@ -59,39 +63,46 @@ RULE = Rule(
 
 
 def check(context: Context) -> Iterator[Finding]:
-    """Yield a finding per class and place that returns None for the LSE."""
+    """Yield a finding per place that returns None for the LSE, with every class that it fails."""
     if not context.contract.outputs:
         return
-    flow = OutputFlow(context.program)
+    program, flow = context.program, OutputFlow(context.program)
+    places: dict[object, list[tuple[Owed, Missing]]] = {}
     for owed in flow.owed():
-        program = context.program
         if refusal(program, owed.symbol) is not None or refusing_impls(program, owed.symbol):
             continue
-        for outcome in flow.outcomes(owed):
-            if outcome.state is State.NONE and outcome.origin is not None:
-                yield _finding(context, owed, outcome)
-
-
-def _finding(context: Context, owed: Owed, outcome: Outcome) -> Finding:
-    program, origin = context.program, outcome.origin
-    assert origin is not None
-    steps = [
-        Evidence(
-            f"{origin.symbol} gives None here", program.location(origin.module, origin.position), Role.ORIGIN
+        for missing in flow.missing(owed):
+            key = (missing.origin.module, missing.origin.position)
+            places.setdefault(key, []).append((owed, missing))
+    for found in places.values():
+        # The class that defines the code speaks for those that inherit it.
+        found.sort(
+            key=lambda f: not f[1].origin.symbol.startswith(f"{f[0].symbol.facts.qualname}.")
         )
-    ]
-    steps += (
-        Evidence(f"which {step.text}", program.location(step.module, step.position))
-        for step in reversed(outcome.steps[:-1])
-    )
+        yield _finding(context, found)
+
+
+def _defines(owed: Owed, missing: Missing) -> bool:
+    return missing.origin.symbol.startswith(f"{owed.symbol.facts.qualname}.")
+
+
+def _finding(context: Context, found: list[tuple[Owed, Missing]]) -> Finding:
+    program, (owed, missing) = context.program, found[0]
+    origin = missing.origin
+    place = program.location(origin.module, origin.position)
+    steps = [Evidence(f"{origin.symbol} gives None here", place, Role.ORIGIN)]
     promise = context.contract.capability(owed.output.role, owed.output.capability)
     assert promise is not None
     said = program.promise(owed.symbol, promise)
     steps += capability_evidence.origin(context, promise.name, said)
-    place = program.location(origin.module, origin.position)
+    steps += (
+        Evidence(f"{heir.symbol} runs the same code", program.location_of(heir.symbol))
+        for heir, _ in found[1:]
+    )
+    where = f" where {' and '.join(missing.tests)}" if missing.tests else ""
     return RULE.finding(
         f"`{owed.symbol}` promises {owed.output.capability}, but `{origin.symbol}` returns None "
-        f"for {owed.output.summary}",
+        f"for {owed.output.summary}{where}",
         place if place.tree is Tree.PROJECT else program.location_of(owed.symbol),
         symbol=origin.symbol,
         evidence=tuple(steps),
