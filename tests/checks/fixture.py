@@ -18,6 +18,21 @@ FIXTURES = data_dir("fixtures")
 EVERY_RULE = Policy(frozenset(r.rule.code for r in all_rules() if r.rule.default))
 SEVERITY = {r.rule.code: r.rule.severity for r in all_rules()}
 
+# Rules whose fixtures are still to be written. A rule leaves the list with its first fixture.
+WAITING = frozenset(
+    {
+        "DCP107",
+        "DCP201",
+        "DCP202",
+        "DCP203",
+        "DCP204",
+        "DCP205",
+        "DCP206",
+        "DCP207",
+    }
+)
+CODED = tuple(r for r in all_rules() if r.check is not None and r.rule.code not in WAITING)
+
 _HEADER = re.compile(r"# (engine|file): (.+)")
 _EXPECT = re.compile(r"# expect: (.+)$")
 

@@ -8,10 +8,9 @@ import pytest
 
 from dcplint.checks.base import DOC_SECTIONS, Registered, all_rules
 from dcplint.findings.model import Severity
-from tests.checks.fixture import FIXTURES, fixtures, lint
+from tests.checks.fixture import CODED, FIXTURES, WAITING, fixtures, lint
 
 CHECKS = Path(__file__).parents[2] / "dcplint" / "checks"
-CODED = [r for r in all_rules() if r.check is not None]
 
 # What the examples take for granted: the release they speak of, imports, and the class next door.
 _IMPORTS = """\
@@ -107,6 +106,11 @@ def test_fixtures_are_enough(registered: Registered) -> None:
     mine = [f for f in fixtures() if f.path.parent == folder]
     assert sum(f.is_bad for f in mine) >= 1, f"{rule.code} has no bad fixture"
     assert sum(not f.is_bad for f in mine) >= 2, f"{rule.code} has fewer than two good fixtures"
+
+
+def test_no_rule_waits_for_fixtures_that_it_has() -> None:
+    assert not {f.rule for f in fixtures()} & WAITING
+    assert {r.rule.code for r in all_rules()} >= WAITING
 
 
 def test_no_folder_of_fixtures_is_without_its_rule() -> None:

@@ -10,15 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from dcplint.checks.base import Registered, all_rules
+from dcplint.checks.base import Registered
 from dcplint.report.formats import FORMATS
 from dcplint.report.view import View
-from tests.checks.fixture import Fixture, fixtures
+from tests.checks.fixture import CODED, Fixture, fixtures
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 # Where in the pack a fact stands is no part of the argument.
 _PACK_LINE = re.compile(r"(vllm\.yaml:)\d+((?::1 \(pack\)\n +\|\n)?)(?:\d+(?= \|))?")
-CODED = [r for r in all_rules() if r.check is not None]
 
 
 def _first_fault(registered: Registered) -> Fixture:
