@@ -195,12 +195,14 @@ class Attributes:
         return Kind.DEFAULT if owner.dotted in self.foundation else Kind.INHERITED
 
     def _agreed(self, told: Sequence[_Said]) -> _Said:
-        """What all that may be in force say: the last word, if they agree."""
+        """What all that may be in force say, if they agree."""
         unknown = next((said for said in told if said.unknown), None)
         if unknown is not None:
             return unknown
         if any(said.value != told[0].value for said in told):
-            return _Said(told[0].place, reason=self._conditional(told[0].place))
+            places = [said.place for said in told]
+            place = next(filter(_is_late, places), places[0])
+            return _Said(place, reason=self._conditional(place))
         return told[0]
 
     # What a class says
@@ -225,23 +227,13 @@ class Attributes:
         kept = [place for place in possible if place.fact.setting is not Setting.DELETED]
         told = [self._evaluate(place) for place in kept]
         certain = certain and len(kept) == len(possible)
-        told += self._patched(entry, name, told if certain else [])
+        late = [p for p in self.externals.get(entry, ()) if _is_about(p.fact, name) and _is_late(p)]
+        told += (self._evaluate(place) for place in late)
         metaclass = self._set_by_metaclass(entry, name)
         return ([metaclass], True) if metaclass is not None else (told, certain)
 
     def _place(self, owner: ClassSymbol, fact: AttributeFact) -> Place:
         return Place(owner, owner.module, fact)
-
-    def _patched(self, entry: ClassSymbol, name: str, told: Sequence[_Said]) -> Iterator[_Said]:
-        """What code that may or may not have run sets to something else than the class says."""
-        known = [said.value for said in told if not said.unknown]
-        for place in self.externals.get(entry, ()):
-            if not (_is_about(place.fact, name) and _is_late(place)):
-                continue
-            said = self._evaluate(place)
-            if said.unknown or known != [said.value]:
-                by = place.fact.scope or f"module {place.module.facts.name}"
-                yield _Said(place, reason=f"set at run time in {by} ({self._where(place)})")
 
     def _set_by_metaclass(self, entry: ClassSymbol, name: str) -> _Said | None:
         """A metaclass of the program that speaks of the attribute may set it on every class."""
@@ -323,6 +315,9 @@ class Attributes:
     # Words
 
     def _conditional(self, place: Place) -> str:
+        if _is_late(place):
+            by = place.fact.scope or f"module {place.module.facts.name}"
+            return f"set at run time in {by} ({self._where(place)})"
         asked = tests(place.fact.conditions)
         text = ", ".join(_spelled(c) for c in asked)
         where = self._where(place)
@@ -343,4 +338,6 @@ def _is_about(fact: AttributeFact, name: str) -> bool:
 
 def _is_late(place: Place) -> bool:
     """Set by a function or by another module: whether and when it runs cannot be told."""
+    if place.fact.setting is not Setting.EXTERNAL:
+        return False
     return bool(place.fact.scope) or place.module is not place.owner.module

@@ -20,12 +20,13 @@ _LIST = _NAME + rb"(?:[ \t]*,[ \t]*" + _NAME + rb")*"
 _TARGET_LIST = re.compile(_LIST)
 _TARGETS = rb"(" + _LIST + rb")(?:[ \t]*:[^=\n]*)?[ \t]*="
 _ASSIGNED = re.compile(rb"\n" + _TARGETS + rb"(?=[^=\n])")
+_AFTER_SEMICOLON = re.compile(rb";[ \t]*" + _TARGETS + rb"(?=[^=\n])")
 _INDENTED = re.compile(rb"\n[ \t]+" + _TARGETS + rb"(?=[^=\n])")
 _BLOCK = re.compile(
     rb"(?:\n(?:if|elif|else|try|except|finally)\b[^\n]*|\n[ \t]+[^\n]*|\n(?=[\n#])[^\n]*)+"
 )
 _NAMES = re.compile(_NAME)
-_FIRST_NAME = re.compile(rb"(?<![\w\x80-\xff.])" + _NAME)
+_DOTTED = re.compile(_NAME + rb"(?:\." + _NAME + rb")*")
 _BRACKETS = re.compile(rb"[()\[\]{}]|#[^\n]*|\"[^\"\n]*\"|'[^'\n]*'")
 _CLASS_CALLS = (b"getattr", b"cast", b"type", b"import_module")
 _LITERAL_STARTS = b"\"'0123456789[{#-"
@@ -84,8 +85,9 @@ class Scanner:
             if b"as" in names:
                 renamed = _RENAMED.finditer(names)
                 aliases += ((m.group(2), frozenset((m.group(1),))) for m in renamed)
-        local = {name for _, bases in found for name in _FIRST_NAME.findall(bases)}
-        local -= imported | {name for name, _ in found}
+        chains = (c.split(b".") for _, bases in found for c in _DOTTED.findall(bases))
+        local = {name for chain in chains if chain[0] not in imported for name in chain}
+        local -= {name for name, _ in found}
         for name, right in _assignments(data, local):
             if self._may_be_class(right):
                 aliases.append((name, _names(right)))
@@ -151,16 +153,18 @@ def _assignments(data: bytes, local: Iterable[bytes]) -> Iterator[tuple[bytes, b
     These are the module's own ones, under conditions too, and those at any depth to the names
     `local`, which classes of this file derive from.
     """
-    for match in _ASSIGNED.finditer(data):
-        yield from _targets(data, match)
+    for pattern in (_ASSIGNED, _AFTER_SEMICOLON):
+        for match in pattern.finditer(data):
+            yield from _targets(data, match)
     for start in (*_occurrences(data, b"\nif "), *_occurrences(data, b"\ntry:")):
         block = _BLOCK.match(data, start)
         if block is not None:
             for match in _INDENTED.finditer(data, start, block.end()):
                 yield from _targets(data, match)
     for name in local:
-        for position in _occurrences(data, name + b" = "):
-            yield name, _right(data, position + len(name) + 3)
+        for sign in (b" = ", b" := "):
+            for position in _occurrences(data, name + sign):
+                yield name, _right(data, position + len(name) + len(sign))
 
 
 def _targets(data: bytes, match: re.Match[bytes]) -> Iterator[tuple[bytes, bytes]]:

@@ -6,14 +6,14 @@ import sys
 
 import pytest
 
-from dcplint.source import parse
+from dcplint.source import newer_syntax, parse
 from dcplint.source.newer_syntax import lowered
 from dcplint.source.parse import parse_function, parse_outline, parse_text
 from dcplint.source.text import UnreadableSource
 
 # Each text ends in a class whose line tells whether lines were kept.
 NEWER = {
-    "class parameters": "class C[T: (int, str), *Ts, **P](Base[T]):\n    flag = True\n",
+    "class parameters": "class C[T: (int, str), *Ts, **P](B[T]):\n    flag = True\n",
     "class parameters over lines": "class C[\n    T,\n    # why\n    U = int,\n](\n    B\n): pass\n",
     "function parameters": "def f[T](a: T) -> T: ...\nasync def g[\n    T\n](a): ...\n",
     "type alias": "type X = int\ntype Y[\n    T\n] = list[T]; z = 1\n",
@@ -143,7 +143,9 @@ def test_nothing_nested_ends_the_process() -> None:
 
 
 def test_a_huge_broken_text_is_not_worked_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    text = "try:\n    pass\nexcept* A:\n    pass\n" + "x = 1\n" * 400_000 + "y = = 2\n"
+    assert 1_000_000 < newer_syntax._LARGEST < 5_000_000
+    monkeypatch.setattr(newer_syntax, "_LARGEST", 20_000)
+    text = "try:\n    pass\nexcept* A:\n    pass\n" + "x = 1\n" * 4_000 + "y = = 2\n"
     called: list[str] = []
     monkeypatch.setattr("libcst.parse_module", lambda text: called.append(text))
     with pytest.raises(UnreadableSource, match="syntax error"):

@@ -343,7 +343,7 @@ def _blocks(draw: st.DrawFn, depth: int = 0) -> list[str]:
 _INDENTS = st.sampled_from(["    ", "  ", "\t"])
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(_blocks(), st.data())
 def test_generated_texts(lines: list[str], data: st.DataObject) -> None:
     text = "\n".join(lines) + "\n"
