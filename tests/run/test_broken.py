@@ -215,3 +215,8 @@ def test_a_pack_that_is_not_there(dcplint: Command, tmp_path: Path) -> None:
     dcplint.check(tmp_path, "--pack", tmp_path / "mine.yaml")
     assert (dcplint.status, dcplint.out) == (2, "")
     assert "mine.yaml" in dcplint.err and dcplint.err.count("\n") == 1
+
+
+def test_a_file_that_cannot_be_read_was_looked_at(dcplint: Command, tmp_path: Path) -> None:
+    write(tmp_path, {"broken.py": UNREADABLE["undecodable"][0], "good.py": SILENT})
+    assert "Found 2 errors in 2 files" in dcplint("check", tmp_path, *ENGINE).out

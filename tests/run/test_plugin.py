@@ -145,3 +145,29 @@ def test_names_decide_nothing(
     change(plugin)
     codes = [code for code, _, _ in findings(dcplint, plugin, "--engine", engine)]
     assert sorted(codes) == [code for code, _, _ in AGAINST[engine]]
+
+
+def test_a_helper_is_known_through_the_module_that_renames_it(
+    dcplint: Command, tmp_path: Path
+) -> None:
+    """That module defines no class, and nothing else leads to it."""
+    write(
+        tmp_path,
+        {
+            "mine/talk.py": "from vllm.distributed.parallel_state import get_dcp_group as peers\n",
+            "mine/impl.py": """\
+from vllm.v1.attention.backend import AttentionImpl
+
+from mine.talk import peers as others
+
+
+class OwnImpl(AttentionImpl):
+    def __init__(self, *args): ...
+
+    def forward(self, query):
+        return others().all_gather(query, dim=1)
+""",
+        },
+    )
+    found = findings(dcplint, tmp_path, "--engine", "vllm==0.30.0")
+    assert found == [("DCP104", "impl", "OwnImpl")]
