@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -21,7 +22,7 @@ from dcplint.program.engine import Engine, find_engine
 from dcplint.program.index import Index, build_index, import_words
 from dcplint.program.matrix import Row, columns, rows
 from dcplint.program.program import Program
-from dcplint.program.related import field_words
+from dcplint.program.related import field_words, rank_words
 from dcplint.report.capabilities import Matrix
 from dcplint.report.model import Engine as ReportedEngine
 from dcplint.report.model import Report
@@ -74,6 +75,7 @@ def run_checks(options: RunOptions) -> Report:
             policy=options.policy,
             sources=_marked(trees),
             lines=lines,
+            in_focus=lambda path: any(t.in_focus(path.removeprefix(t.prefix)) for t in trees),
         )
     return Report(
         findings=findings,
@@ -83,6 +85,7 @@ def run_checks(options: RunOptions) -> Report:
         errors=tuple(errors),
         files=sum(tree.files for tree in trees),
         seconds=time.perf_counter() - started,
+        prefix=_prefix(Path(os.path.relpath(_common([tree.directory for tree in trees])))),
     )
 
 
@@ -172,7 +175,7 @@ def _index(root: Root, packs: Mapping[str, Pack], options: RunOptions) -> Checke
     for pack in packs.values():
         words.update(import_words(pack))
         words.update(capability.name.encode() for capability in pack.capabilities)
-        words.update(field_words(pack))
+        words.update(field_words(pack) | rank_words(pack))
         accessors.update(accessor.name.encode() for accessor in pack.accessors)
     scanner = Scanner.of(sorted(words), sorted(accessors))
     return Checked(build_index(root, scanner, options.exclude, unsaved), unsaved)
@@ -186,18 +189,18 @@ def _set_prefixes(trees: list[Checked]) -> None:
     """Paths are relative to the root; with several roots, to the directory that holds them all."""
     if len(trees) == 1:
         return
-    common = Path(*_common_parts([tree.directory.parts for tree in trees]))
+    common = _common([tree.directory for tree in trees])
     for tree in trees:
-        relative = tree.directory.relative_to(common).as_posix()
-        tree.prefix = "" if relative == "." else f"{relative}/"
+        tree.prefix = _prefix(tree.directory.relative_to(common))
 
 
-def _common_parts(paths: list[tuple[str, ...]]) -> tuple[str, ...]:
-    common = paths[0]
-    for parts in paths[1:]:
-        length = next((i for i, (a, b) in enumerate(zip(common, parts)) if a != b), None)
-        common = common[: min(len(common), len(parts)) if length is None else length]
-    return common
+def _common(directories: Sequence[Path]) -> Path:
+    return Path(os.path.commonpath(directories))
+
+
+def _prefix(directory: Path) -> str:
+    """What goes before a path relative to `directory`."""
+    return "" if directory == Path() else f"{directory.as_posix()}/"
 
 
 def _check(tree: Checked, rules: list[Registered], errors: list[str]) -> Iterator[Finding]:
@@ -241,8 +244,6 @@ def _broken(tree: Checked) -> Iterator[Finding]:
 def _marked(trees: list[Checked]) -> Iterator[tuple[str, str]]:
     for tree in trees:
         for path in tree.index.mentioning(MARKER):
-            if not tree.in_focus(path):
-                continue
             data = tree.unsaved.get(path)
             try:
                 text = decode((tree.directory / path).read_bytes() if data is None else data)
@@ -292,8 +293,8 @@ class Lines:
             for engine, _ in tree.programs:
                 if location.tree is Tree.ENGINE and engine.directory is not None:
                     return self._lines(engine.directory / location.path)
-                if location.tree is Tree.PACK and engine.contract.pack.path == location.path:
-                    return self._lines(engine.contract.pack.file)
+                if location.tree is Tree.PACK and location.path in engine.contract.pack.files:
+                    return self._lines(engine.contract.pack.files[location.path])
         return ()
 
     def _lines(self, path: Path) -> list[str]:

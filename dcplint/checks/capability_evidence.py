@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dcplint.checks.base import Context
-from dcplint.contracts.model import Capability, Gate
+from dcplint.contracts.model import Capability, Gate, Source
 from dcplint.findings.model import Evidence, Location, Role, Tree
 from dcplint.program.attributes import Kind, Resolution
 from dcplint.program.symbols import ClassSymbol
@@ -63,7 +63,7 @@ def gates(context: Context, capability: Capability, holds: bool | None) -> Itera
         owner = f"{capability.owner.rpartition('.')[2]}.{capability.name}"
         yield Evidence(
             f"no gate of {context.contract.pack.engine} {release} reads {owner}",
-            pack_location(context, capability.source.line),
+            pack_location(capability.source),
             Role.GATE,
         )
 
@@ -82,12 +82,12 @@ def gate_location(context: Context, gate: Gate) -> Location:
         facts = next((m for m in owner.facts.methods if m.name == rest), None)
         if facts is not None:
             return program.location(owner.module, facts.position)
-    return pack_location(context, gate.source.line)
+    return pack_location(gate.source)
 
 
-def pack_location(context: Context, line: int) -> Location:
-    """A line of the pack in force."""
-    return Location(context.contract.pack.path, max(line, 1), tree=Tree.PACK)
+def pack_location(source: Source) -> Location:
+    """Where a pack states a fact; an heir's facts may stand in the pack it extends."""
+    return Location(source.pack, max(source.line, 1), tree=Tree.PACK)
 
 
 def later_releases(
@@ -106,5 +106,5 @@ def later_releases(
         yield Evidence(
             f"from {pack.engine} {version} the default is {spelled(value)}: "
             f"{symbol} would then resolve to {spelled(value)}",
-            pack_location(context, default.source.line),
+            pack_location(default.source),
         )

@@ -119,11 +119,11 @@ def _finding(
     ]
     if later:
         told = f"it is read from {contract.pack.engine} {later[0]} on"
-        line = capability.readers_at(later[0])[0].source.line
+        source = capability.readers_at(later[0])[0].source
     else:
         told = f"no release up to {contract.pack.engine} {contract.pack.known[-1]} reads it either"
-        line = capability.source.line
-    steps.append(Evidence(told, pack_location(context, line)))
+        source = capability.source
+    steps.append(Evidence(told, pack_location(source)))
     yield RULE.finding(
         f"nothing in {engine} reads `{capability.name}` of {_a(capability.role)}: "
         f"what `{symbol}` states has no effect",

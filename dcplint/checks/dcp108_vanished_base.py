@@ -146,7 +146,7 @@ def _finding(context: Context, module: Module, gone: str, uses: list[_Use]) -> F
         steps.append(
             Evidence(
                 f"releases that have {moved.name}: {moved.releases}",
-                pack_location(context, moved.source.line),
+                pack_location(moved.source),
             )
         )
     steps += [

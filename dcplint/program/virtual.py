@@ -26,11 +26,13 @@ def virtual_modules(contract: Contract) -> dict[str, ModuleFacts]:
     Positions are lines of the pack, which is what evidence then points at.
     """
     bindings: dict[str, list[Binding]] = {}
+    stated: dict[str, str] = {}  # the pack file that speaks of a module
     classes: dict[str, list[ClassFacts]] = {}
     for engine_class in (*contract.classes, *contract.implementations):
         module, _, name = engine_class.name.rpartition(".")
         place = _position(engine_class.source.line)
         bindings.setdefault(module, []).append(Binding(name, Source.CLASS, place))
+        stated.setdefault(module, engine_class.source.pack)
         classes.setdefault(module, []).append(_class(contract, engine_class))
         for alias in engine_class.aliases:
             elsewhere, _, other = alias.rpartition(".")
@@ -41,7 +43,7 @@ def virtual_modules(contract: Contract) -> dict[str, ModuleFacts]:
             bindings[module].append(Binding(top, Source.IMPORT, place, target=top))
     return {
         name: ModuleFacts(
-            path=contract.pack.path,
+            path=stated.get(name, contract.pack.path),
             name=name,
             is_package=any(other.startswith(f"{name}.") for other in bindings),
             bindings=tuple(bindings.get(name, ())),
