@@ -9,6 +9,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -82,7 +83,7 @@ def test_reverting_the_flip_is_caught(dcplint: Command, tree: Tree, tmp_path: Pa
     assert len(silent) == 21
 
 
-def concrete(dcplint: Command, directory: Path) -> list[dict[str, object]]:
+def concrete(dcplint: Command, directory: Path) -> list[dict[str, Any]]:
     shown = dcplint.json("capabilities", directory)
     return [row for m in shown["matrices"] for row in m["classes"] if row["level"] == "concrete"]
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from dcplint.source import discovery
 from tests.run.tree import SILENT, Command, write
 
 ENGINE = ("--engine", "vllm==0.29.0")
@@ -142,7 +141,7 @@ def test_a_directory_that_cannot_be_read(
 ) -> None:
     write(tmp_path, {"locked/a.py": SILENT, "good.py": SILENT})
     # Permissions do not bind root, as whom containers run tests.
-    monkeypatch.setattr(discovery.os, "scandir", _refusing(os.scandir))
+    monkeypatch.setattr(os, "scandir", _refusing(os.scandir))
     dcplint.check(tmp_path, *ENGINE)
     assert "locked:1:1: DCP001 locked cannot be read: Permission denied" in dcplint.lines
     assert (dcplint.verdicts, dcplint.status) == (INTACT, 1)
