@@ -14,6 +14,7 @@ from dcplint.errors import UserError
 # Each command is `command` in the module of its name beside this one, imported when it is run.
 _COMMANDS = {
     "check": "Lint files and folders.",
+    "confirm": "Lint, then run what was found: confirmed, refuted or inconclusive.",
     "capabilities": "Show which attention classes promise what, and who says so.",
     "packs": "List the contract packs, show one, or check one against a release.",
     "rule": "Explain a rule, or list all rules.",

@@ -9,6 +9,7 @@ The runner (the harness) fills in `CommonAttentionMetadata`; under DCP that incl
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
@@ -65,7 +66,7 @@ class CommonAttentionMetadata:
     max_query_len: int
 
 
-class AttentionImplBase:
+class AttentionImplBase(ABC):
     """Computes attention over this rank's shard, and merges the shards."""
 
     supports_dcp: ClassVar[bool] = False
@@ -89,6 +90,7 @@ class AttentionImplBase:
         self.sinks = sinks
         self.num_heads = geometry.num_heads // dcp.dcp_world_size
 
+    @abstractmethod
     def write(
         self,
         kv_cache: tuple[torch.Tensor, ...],
@@ -97,8 +99,8 @@ class AttentionImplBase:
         slot_mapping: torch.Tensor,
     ) -> None:
         """Store new tokens. slot_mapping: [T] int64, -1 for a token of another rank."""
-        raise NotImplementedError
 
+    @abstractmethod
     def forward(
         self, query: torch.Tensor, kv_cache: tuple[torch.Tensor, ...], metadata: Any
     ) -> tuple[torch.Tensor, torch.Tensor | None]:
@@ -106,11 +108,10 @@ class AttentionImplBase:
 
         An impl that merges in here returns [T, H / N, Dv], merged, and None.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def merge(self, out: torch.Tensor, lse: torch.Tensor) -> torch.Tensor:
         """This rank's heads [T, H / N, Dv] of the merged output; a collective."""
-        raise NotImplementedError
 
 
 class MLAImplBase(AttentionImplBase):
@@ -120,7 +121,7 @@ class MLAImplBase(AttentionImplBase):
     is_mla: ClassVar[bool] = True
 
 
-class MetadataBuilderBase:
+class MetadataBuilderBase(ABC):
     """Turns the runner's metadata into what one backend's kernel wants."""
 
     def __init__(self, geometry: Geometry, dcp: DCPConfig) -> None:
@@ -129,16 +130,16 @@ class MetadataBuilderBase:
         self.dcp_world_size = dcp.dcp_world_size
         self.interleave = dcp.interleave
 
+    @abstractmethod
     def build(self, common: CommonAttentionMetadata) -> Any:
         """The impl's metadata for one step."""
-        raise NotImplementedError
 
+    @abstractmethod
     def slot_mapping(self, common: CommonAttentionMetadata) -> torch.Tensor:
         """Where each new token goes on this rank: [T] int64, -1 for another rank's token."""
-        raise NotImplementedError
 
 
-class AttentionBackendBase:
+class AttentionBackendBase(ABC):
     """What a selector sees of a backend."""
 
     @classmethod
@@ -147,14 +148,14 @@ class AttentionBackendBase:
         return cls.get_impl_cls().supports_dcp
 
     @staticmethod
+    @abstractmethod
     def get_impl_cls() -> type[AttentionImplBase]:
         """The class that computes."""
-        raise NotImplementedError
 
     @staticmethod
+    @abstractmethod
     def get_builder_cls() -> type[MetadataBuilderBase]:
         """The class that builds metadata."""
-        raise NotImplementedError
 
     @staticmethod
     def get_kv_cache_shapes(geometry: Geometry, num_pages: int) -> tuple[tuple[int, ...], ...]:
@@ -163,6 +164,21 @@ class AttentionBackendBase:
             return ((num_pages, geometry.page_size, geometry.head_dim),)
         rows = (num_pages, geometry.page_size, geometry.num_kv_heads)
         return ((*rows, geometry.head_dim), (*rows, geometry.v_head_dim))
+
+
+def merge_over_ranks(
+    group: Group, out: torch.Tensor, lse: torch.Tensor, *, base: str = "e"
+) -> torch.Tensor:
+    """Merge the ranks' outputs [T, H, Dv] by their LSEs [T, H]; a collective.
+
+    Gathers the LSEs, weighs this rank's output, and reduces and scatters over the heads. Returns
+    this rank's heads [T, H / N, Dv].
+    """
+    from dcplint.harness.kernels.lse_merge import correct_shard
+
+    corrected, _ = correct_shard(out, group.all_gather(lse), group.rank, base=base)
+    by_head = corrected.transpose(0, 1).contiguous()
+    return group.reduce_scatter(by_head).transpose(0, 1).to(out.dtype)
 
 
 def select_backend(backend: type[AttentionBackendBase], dcp_world_size: int) -> None:

@@ -102,7 +102,7 @@ class ContractSubject:
             select_backend(backend, placement.dcp_world_size)
             self._impl = backend.get_impl_cls()(geometry, dcp, placement.sinks)
             check_layer(self._impl)
-        except (ValueError, NotImplementedError) as error:
+        except ValueError as error:
             raise Refused(str(error)) from error
         self._builder = backend.get_builder_cls()(geometry, dcp)
         self.lse_base = "e" if self._impl.lse_base_on_e else "2"

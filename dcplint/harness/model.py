@@ -195,15 +195,20 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Confirmation:
-    """A verdict on a finding, with all that is needed to doubt it."""
+    """A verdict on a finding, with all that is needed to doubt it.
+
+    signal, measured, tolerance: of the measurement that settled it, None where none did.
+    control: what our own kernel did in the same probe. repro: the id that runs exactly it again.
+    """
 
     verdict: Verdict
     reason: str
     execution: Execution
     ranks: str
-    environment: str
-    measured: str
-    tolerance: str
+    environment: dict[str, str]
+    signal: Signal | None
+    measured: float | None
+    tolerance: float | None
     control: str
     seed: int
     repro: str

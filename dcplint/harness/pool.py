@@ -106,10 +106,26 @@ class Pool:
         """See `worker.describe`. Raises PoolError with what went wrong."""
         return self._ask({"kind": "describe", "target": target, "world_size": world_size})
 
-    def backends(self, path: str) -> list[str]:
-        """References to the backends a file defines. Raises PoolError with what went wrong."""
-        found: list[str] = self._ask({"kind": "backends", "path": path})["backends"]
+    def backends(self, path: str) -> list[dict[str, Any]]:
+        """See `worker.backends`. Raises PoolError with what went wrong."""
+        found: list[dict[str, Any]] = self._ask({"kind": "backends", "path": path})["backends"]
         return found
+
+    def fallback(
+        self, target: str, path: str, line: int, column: int, field: str, world_size: int
+    ) -> dict[str, Any]:
+        """See `worker.fallback`. Raises PoolError with what went wrong."""
+        return self._ask(
+            {
+                "kind": "fallback",
+                "target": target,
+                "path": path,
+                "line": line,
+                "column": column,
+                "field": field,
+                "world_size": world_size,
+            }
+        )
 
     def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
         self._send({**request, "processes": 1})

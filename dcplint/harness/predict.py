@@ -56,6 +56,9 @@ PREDICTIONS: dict[str, Prediction] = {
     "DCP407": Prediction(_SHARDING, frozenset({Signal.LSE_MISSING, Signal.ERROR})),
 }
 
+# Settled by branch events in the builder instead of a probe.
+FALLBACK_RULES = frozenset({"DCP201"})
+
 
 def select(prediction: Prediction, probes: tuple[str, ...]) -> tuple[str, ...]:
     """The probes among those that apply which the prediction names, in its order."""

@@ -27,17 +27,9 @@ from dcplint.harness.workload import (
 _FATAL = (Signal.LSE_MISSING, Signal.READ_WILD, Signal.SHAPE)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class RankResult:
-    """One rank's measurements. `launches`: how many kernels were interpreted."""
-
-    measurements: tuple[Measurement, ...]
-    launches: int
-
-
 def run_rank(
     driver: Driver, target: type, probe: Probe, dtype: str, device: str, seed: int, group: Group
-) -> RankResult:
+) -> tuple[Measurement, ...]:
     """Run all batches of a probe through one subject. Raises what the backend raises."""
     shard = Shard(0 if probe.draft else group.rank, _layer_topology(probe))
     torch_dtype = getattr(torch, dtype)
@@ -54,17 +46,15 @@ def run_rank(
     )
     subject = driver.make(target, probe.geometry, placement)
     measurements: list[Measurement] = []
-    launches = 0
     for index, batch in enumerate(probe.batches):
         workload = make_workload(batch, probe.geometry, torch_dtype, device, seed + index)
         workload = dataclasses.replace(workload, sinks=first.sinks)
         layout = place(batch, probe.geometry, shard, placement.num_pages, seed + index)
         step = _Step(subject, probe, workload, layout, shard, group.rank, dtype)
         measurements.extend(step.run())
-        launches += step.launches
         if any(m.signal in _FATAL and m.outcome is Outcome.FAIL for m in measurements):
             break
-    return RankResult(tuple(measurements), launches)
+    return tuple(measurements)
 
 
 def _layer_topology(probe: Probe) -> Topology:
@@ -93,7 +83,6 @@ class _Step:
         self.shard = shard
         self.rank = rank
         self.dtype = dtype
-        self.launches = 0
 
     def run(self) -> Iterator[Measurement]:
         """Measure everything; stops early where there is nothing left to compare."""
@@ -116,8 +105,6 @@ class _Step:
                 raise
             yield judge.measure(Signal.READ_WILD, self.rank, 1, 0, str(wild))
             return
-        finally:
-            self.launches = recorder.launches
         if recorder.launches:
             yield judge.measure(Signal.READ_WILD, self.rank, 0, 0, "no read outside every buffer")
             yield from judge.judge_reads(self.rank, recorder.read, owned, needed, per_slot)

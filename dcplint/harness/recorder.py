@@ -17,6 +17,12 @@ import numpy.typing as npt
 import torch
 
 _active = threading.local()
+_launched = 0
+
+
+def interpreted_launches() -> int:
+    """How many kernels were interpreted under any recorder of this process."""
+    return _launched
 
 
 class WildAccess(Exception):
@@ -50,6 +56,8 @@ class Recorder:
 
     def begin_launch(self, arguments: tuple[Any, ...]) -> None:
         """Note the buffers a kernel may touch: its tensor arguments, and the watched ones."""
+        global _launched
+        _launched += 1
         self.launches += 1
         tensors = [a for a in arguments if isinstance(a, torch.Tensor)]
         storages = [t.untyped_storage() for t in (*tensors, *self.tensors)]

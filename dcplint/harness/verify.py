@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 
 from dcplint.harness.job import Job
 from dcplint.harness.model import (
@@ -26,7 +27,10 @@ from dcplint.harness.predict import Prediction, select
 GQA_CONTROL = "dcplint.harness.control:GQABackend"
 MLA_CONTROL = "dcplint.harness.control:MLABackend"
 
+FIELD = "dcp_local_seq_lens"  # the one contract field of the harness contract
+
 Progress = Callable[[Run], None]
+Selection = Callable[[str], bool]
 
 
 class Verifier:
@@ -38,10 +42,56 @@ class Verifier:
         self._on_run = on_run
         self._controls: dict[str, Run] = {}
 
-    def verify(
-        self, target: str, prediction: Prediction, *, kernels: str = "", only: str = ""
+    def backends(self, path: Path, symbol: str = "") -> list[str]:
+        """References to the backends a file defines, to those that run `symbol`'s class if any.
+
+        symbol: a dotted name inside the file (`PagedImpl.forward`). Raises PoolError.
+        """
+        found = self._pool.backends(str(path))
+        wanted = [b for b in found if symbol.partition(".")[0] in b["classes"]]
+        return [b["target"] for b in wanted or found]
+
+    def verify_fallback(
+        self, target: str, path: Path, line: int, column: int, field: str = FIELD
     ) -> Confirmation:
-        """Settle a finding about `target`. only: restrict to probes beginning with this."""
+        """Settle a finding about a branch that derives `field` where it is None."""
+        base = replace(self._template, target=target, probe="fallback")
+        try:
+            seen = self._pool.fallback(target, str(path), line, column, field, base.world_size)
+        except PoolError as error:
+            return self._not_run(base, f"the builder could not be run: {error}")
+        if "error" in seen:
+            return self._not_run(base, seen["error"])
+        told = {
+            "same": f"with {field} left out the metadata is the same: a gap goes unnoticed",
+            "changed": f"with {field} left out the metadata changes silently",
+        }.get(seen["without"], f"with {field} left out the build fails with {seen['without']}")
+        never = not seen["taken"]
+        builds = f"{seen['builds']} builds on every rank"
+        reason = f"never taken in {builds}; {told}" if never else f"taken in {builds}"
+        return Confirmation(
+            verdict=Verdict.CONFIRMED if never else Verdict.REFUTED,
+            reason=reason,
+            execution=Execution.BUILDER_ONLY,
+            ranks=base.mode,
+            environment=self._environment(),
+            signal=Signal.BRANCH,
+            measured=float(seen["taken"]),
+            tolerance=0.0,
+            control="not needed: no kernel runs",
+            seed=base.seed,
+            repro="",
+        )
+
+    def verify(
+        self,
+        target: str,
+        prediction: Prediction,
+        *,
+        kernels: str = "",
+        only: Selection | None = None,
+    ) -> Confirmation:
+        """Settle a finding about `target`. only: which probes, by name; nothing is refuted then."""
         base = replace(self._template, target=target, kernels=kernels)
         try:
             described = self._pool.describe(target, base.world_size)
@@ -52,7 +102,7 @@ class Verifier:
         runs: list[Run] = []
         for stage in (predicted, tuple(described["core"])):
             done = {run.probe for run in runs}
-            names = [n for n in stage if n.startswith(only) and n not in done]
+            names = [n for n in stage if n not in done and (only is None or only(n))]
             for run in self._run([replace(base, probe=n) for n in names], control):
                 runs.append(run)
                 fault = self._predicted_fault(run, prediction)
@@ -61,7 +111,7 @@ class Verifier:
             if any(run.worst is not None for run in runs):
                 break  # wrong in another way than predicted: more probes settle nothing
         return (
-            self._settle(runs, restricted=bool(only))
+            self._settle(runs, restricted=only is not None)
             if runs
             else self._not_run(base, "no probe applies to it")
         )
@@ -147,8 +197,9 @@ class Verifier:
             execution=run.execution,
             ranks=run.ranks,
             environment=self._environment(),
-            measured=_figure(measurement),
-            tolerance="" if measurement is None else f"{measurement.tolerance:.2g}",
+            signal=None if measurement is None else measurement.signal,
+            measured=None if measurement is None else measurement.measured,
+            tolerance=None if measurement is None else measurement.tolerance,
             control="passed" if self._control_passed(run) else _failure(control),
             seed=run.seed,
             repro=run.repro,
@@ -162,22 +213,17 @@ class Verifier:
             execution=Execution.NOT_RUN,
             ranks=job.mode,
             environment=self._environment(),
-            measured="",
-            tolerance="",
+            signal=None,
+            measured=None,
+            tolerance=None,
             control="not run",
             seed=job.seed,
             repro="",
         )
 
-    def _environment(self) -> str:
+    def _environment(self) -> dict[str, str]:
         seen = self._pool.environment
-        return f"torch {seen['torch']}, triton {seen['triton']}, {seen['device']}"
-
-
-def _figure(measurement: Measurement | None) -> str:
-    if measurement is None:
-        return ""
-    return f"{measurement.signal.value} {measurement.measured:.2g} on rank {measurement.rank}"
+        return {name: str(seen[name]) for name in ("torch", "triton", "device")}
 
 
 def _failure(control: Run) -> str:

@@ -64,10 +64,37 @@ def describe(target: str, world_size: int) -> dict[str, Any]:
 
 
 def backends(path: str) -> dict[str, Any]:
-    """The backends a file defines."""
-    from dcplint.harness.driver import backends_in
+    """The backends a file defines, and the names of the classes each of them runs."""
+    from dcplint.harness.driver import backends_in, load_target
 
-    return {"backends": backends_in(Path(path))}
+    found = []
+    for reference in backends_in(Path(path)):
+        target: Any = load_target(reference)
+        parts = (target, target.get_impl_cls(), target.get_builder_cls())
+        names = {c.__qualname__ for part in parts for c in part.__mro__}
+        found.append({"target": reference, "classes": sorted(names)})
+    return {"backends": found}
+
+
+def fallback(request: dict[str, Any]) -> dict[str, Any]:
+    """See `fallback.probe_fallback`; a condition that cannot be followed is an `error`."""
+    from dcplint.harness.driver import find_driver, load_target
+    from dcplint.harness.fallback import probe_fallback
+
+    target = load_target(request["target"])
+    try:
+        reach = probe_fallback(
+            find_driver(target),
+            target,
+            Path(request["path"]),
+            request["line"],
+            request["column"],
+            request["field"],
+            request["world_size"],
+        )
+    except LookupError as error:
+        return {"error": str(error)}
+    return asdict(reach)
 
 
 def execute(job: Job, rank: int, rendezvous: str) -> dict[str, Any]:
@@ -87,7 +114,7 @@ def participate_under_torchrun(job: Job) -> dict[str, Any]:
 
 
 def _emulate(job: Job) -> dict[str, Any]:
-    from dcplint.harness.rank_program import RankResult, run_rank
+    from dcplint.harness.rank_program import run_rank
     from dcplint.harness.ranks import emulate
 
     target, driver, probe = _resolve(job)
@@ -96,15 +123,12 @@ def _emulate(job: Job) -> dict[str, Any]:
         lambda group: run_rank(driver, target, probe, job.dtype, job.device, job.seed, group),
     )
     measurements: list[Measurement] = []
-    launches = 0
     for rank, result in enumerate(results):
-        if isinstance(result, RankResult):
-            measurements.extend(result.measurements)
-            launches += result.launches
-        else:
-            assert isinstance(result, BaseException)
+        if isinstance(result, BaseException):
             measurements.append(_failure(rank, result))
-    return _answer(job, measurements, launches)
+        else:
+            measurements.extend(result)
+    return _answer(job, measurements)
 
 
 def _participate(job: Job, rank: int, init_method: str) -> dict[str, Any]:
@@ -117,15 +141,16 @@ def _participate(job: Job, rank: int, init_method: str) -> dict[str, Any]:
     # A probe of one rank alone has nobody to meet; the other processes have nothing to do.
     world_size = probe.topology.world_size
     if rank >= world_size:
-        return _answer(job, [], 0)
+        return _answer(job, [])
     backend = "nccl" if job.device == "cuda" else "gloo"
     dist.init_process_group(backend, init_method=init_method, rank=rank, world_size=world_size)
-    device = f"cuda:{rank}" if job.device == "cuda" else job.device
+    local_rank = os.environ.get("LOCAL_RANK", str(rank))
+    device = f"cuda:{local_rank}" if job.device == "cuda" else job.device
     try:
-        result = run_rank(driver, target, probe, job.dtype, device, job.seed, ProcessGroup())
-        return _answer(job, list(result.measurements), result.launches)
+        found = run_rank(driver, target, probe, job.dtype, device, job.seed, ProcessGroup())
+        return _answer(job, list(found))
     except Exception as error:
-        return _answer(job, [_failure(rank, error)], 0)
+        return _answer(job, [_failure(rank, error)])
 
 
 def _resolve(job: Job) -> tuple[type, Any, Probe]:
@@ -156,11 +181,13 @@ def _failure(rank: int, error: BaseException) -> Measurement:
     return failed(Signal.ERROR, rank, f"{type(shown).__name__}: {shown}{where}"[:400])
 
 
-def _answer(job: Job, measurements: list[Measurement], launches: int) -> dict[str, Any]:
+def _answer(job: Job, measurements: list[Measurement]) -> dict[str, Any]:
+    from dcplint.harness.recorder import interpreted_launches
+
     if job.device.startswith("cuda"):
         execution = Execution.NATIVE_CUDA
     else:
-        execution = Execution.INTERPRETED if launches else Execution.NATIVE_CPU
+        execution = Execution.INTERPRETED if interpreted_launches() else Execution.NATIVE_CPU
     return {
         "measurements": [measurement_to_json(m) for m in measurements],
         "execution": execution.value,

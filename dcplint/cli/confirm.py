@@ -1,0 +1,258 @@
+"""`dcplint confirm`."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from dcplint.cli import options, output
+from dcplint.errors import UserError
+
+if TYPE_CHECKING:
+    from dcplint.harness.confirm import Settled
+    from dcplint.harness.job import Job
+    from dcplint.harness.model import Confirmation
+    from dcplint.harness.pool import Pool
+    from dcplint.report.model import Report
+
+_FORMATS = ("text", "json", "github", "concise", "markdown")
+
+
+@click.command("confirm")
+@options.paths
+@click.option(
+    "--backend",
+    metavar="MODULE:CLASS",
+    help="Run every probe on this backend (or FILE.py:CLASS) instead of linting.",
+)
+@click.option("--repro", metavar="ID", help="Run again what a verdict's id stands for.")
+@click.option("--world-size", type=click.IntRange(2, 8), default=4, show_default=True)
+@click.option(
+    "--interleave", type=int, help="Only probes with this interleave; nothing is refuted then."
+)
+@click.option(
+    "--dtype",
+    type=click.Choice(["float32", "float16", "bfloat16"]),
+    default="float32",
+    show_default=True,
+)
+@click.option("--device", type=click.Choice(["auto", "cuda", "cpu"]), default="auto")
+@click.option("--processes", is_flag=True, help="One process per rank, over torch.distributed.")
+@click.option("--probe", default="", metavar="NAME", help="Only probes beginning with NAME.")
+@click.option("--timeout", type=float, default=120.0, show_default=True, help="Seconds per probe.")
+@click.option("-j", "--jobs", type=click.IntRange(1), help="Processes at a time. Default: cores.")
+@click.option("--strict", is_flag=True, help="Exit 1 for inconclusive findings too.")
+@click.option("--output-format", type=click.Choice(_FORMATS), default="text")
+@click.option("--engine", metavar="NAME==RELEASE|auto", help="As for `dcplint check`.")
+@options.engine_path
+@options.packs
+@click.option("-q", "--quiet", is_flag=True, help="No progress, no notices.")
+@options.color
+@options.verbose
+def command(
+    paths: tuple[Path, ...],
+    backend: str | None,
+    repro: str | None,
+    world_size: int,
+    interleave: int | None,
+    dtype: str,
+    device: str,
+    processes: bool,
+    probe: str,
+    timeout: float,
+    jobs: int | None,
+    strict: bool,
+    output_format: str,
+    engine: str | None,
+    engine_path: Path | None,
+    packs: tuple[Path, ...],
+    quiet: bool,
+    color: str,
+    verbose: bool,
+) -> int:
+    """Lint PATHS, then run what was found: confirmed, refuted or inconclusive.
+
+    This executes the checked code, in processes of their own. Exits 1 if anything is confirmed.
+    """
+    from dcplint.harness.confirm import choose_device, require_harness, settle
+    from dcplint.harness.job import Job, Mode
+    from dcplint.harness.pool import Pool
+
+    require_harness()
+    mode = (Mode.PROCESSES if processes else Mode.EMULATED).value
+    template = Job("", "", world_size, dtype, choose_device(device), mode)
+    if repro:
+        try:
+            template = Job.from_repro(repro)
+        except ValueError as error:
+            raise UserError(f"--repro: {error}") from error
+    only = _selection(probe, interleave)
+    report = None if backend or repro else _lint(paths, engine, engine_path, packs)
+    if report is not None and not report.findings:
+        click.echo("nothing was found, so there is nothing to confirm", err=True)
+        return 2 if report.errors else 0
+    if not quiet:
+        click.echo("note: confirm runs the checked code, in processes of its own", err=True)
+    with Pool(template.device, jobs=jobs or os.cpu_count() or 1, timeout=timeout) as pool:
+        if report is None:
+            target = replace(template, target=backend or template.target)
+            if repro:
+                return _show_runs(pool, [target])
+            names = pool.describe(target.target, target.world_size)["probes"]
+            chosen = [n for n in names if only is None or only(n)]
+            return _show_runs(pool, [replace(target, probe=n) for n in chosen])
+        progress = _Progress(len(report.findings), quiet)
+        places = tuple(dict.fromkeys(_places(paths or (Path(),))))
+        settled = []
+        for one in settle(report.findings, places, pool, template, only=only):
+            settled.append(one)
+            progress.step(one)
+    output.print_lines(_render(report, settled, output_format, color))
+    wanted = {"confirmed", "inconclusive"} if strict else {"confirmed"}
+    return int(any(s.confirmation.verdict.value in wanted for s in settled))
+
+
+def _selection(probe: str, interleave: int | None) -> Callable[[str], bool] | None:
+    if not probe and interleave is None:
+        return None
+    ending = "" if interleave is None else f"-i{interleave}"
+    return lambda name: name.startswith(probe) and name.endswith(ending)
+
+
+def _lint(
+    paths: tuple[Path, ...], engine: str | None, engine_path: Path | None, packs: tuple[Path, ...]
+) -> Report:
+    from dcplint.checks.base import all_rules
+    from dcplint.config import find_config, policy
+    from dcplint.contracts.spec import parse_engine
+    from dcplint.findings.catalogue import Catalogue
+    from dcplint.run import run_checks
+    from dcplint.run_options import RunOptions
+
+    paths = paths or (Path(),)
+    catalogue = Catalogue(registered.rule for registered in all_rules())
+    config = find_config(paths, catalogue)
+    try:
+        wanted = parse_engine(engine) if engine else config.engine
+    except ValueError as error:
+        raise UserError(str(error)) from error
+    return run_checks(
+        RunOptions(
+            paths=paths,
+            policy=policy(config, catalogue),
+            config_path=config.path,
+            exclude=config.exclude,
+            engine=wanted,
+            engine_path=engine_path or config.engine_path,
+            packs=(*config.packs, *packs),
+        )
+    )
+
+
+def _places(paths: Iterable[Path]) -> Iterator[Path]:
+    """Every folder that the project root may be: the paths themselves and all above them."""
+    for path in paths:
+        absolute = Path.cwd() / path
+        yield absolute
+        yield from absolute.parents
+
+
+class _Progress:
+    """One line per settled finding on stderr, with the time left at the pace so far."""
+
+    def __init__(self, total: int, quiet: bool) -> None:
+        self._total = total
+        self._quiet = quiet
+        self._done = 0
+        self._started = time.monotonic()
+
+    def step(self, settled: Settled) -> None:
+        self._done += 1
+        if self._quiet:
+            return
+        spent = time.monotonic() - self._started
+        left = spent / self._done * (self._total - self._done)
+        where = settled.finding.location
+        click.echo(
+            f"[{self._done}/{self._total}, about {left:.0f} s left] {settled.finding.code} "
+            f"{where.path}:{where.line} {settled.confirmation.verdict.value}",
+            err=True,
+        )
+
+
+def _render(
+    report: Report, settled: list[Settled], output_format: str, color: str
+) -> Iterator[str]:
+    from dcplint.harness.confirm import confirmation_to_json
+    from dcplint.report.formats import FORMATS
+
+    view = output.view_for(color, os.environ, to_file=False, summary=False)
+    if output_format == "text":
+        yield from _table(report, settled)
+        return
+    if output_format != "json":
+        findings = tuple(replace(s.finding, message=_extended(s)) for s in settled)
+        yield from FORMATS[output_format](replace(report, findings=findings), view)
+        return
+    document = json.loads("\n".join(FORMATS["json"](report, view)))
+    for shown, one in zip(document["findings"], settled, strict=True):
+        shown["confirmation"] = confirmation_to_json(one.confirmation)
+    yield from json.dumps(document, indent=2).splitlines()
+
+
+def _extended(settled: Settled) -> str:
+    said = settled.confirmation
+    return (
+        f"{settled.finding.message} [{said.verdict.value}, {said.execution.value}: {said.reason}]"
+    )
+
+
+def _table(report: Report, settled: list[Settled]) -> Iterator[str]:
+    rows = [("verdict", "execution", "finding", "what was measured")]
+    for one in settled:
+        said, finding = one.confirmation, one.finding
+        where = f"{report.path(finding.location)}:{finding.location.line}"
+        rows.append(
+            (
+                said.verdict.value,
+                said.execution.value,
+                f"{finding.code} {where}",
+                said.reason + _figure(said),
+            )
+        )
+    widths = [max(len(row[i]) for row in rows) for i in range(3)]
+    for row in rows:
+        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
+        yield "  ".join([*cells, row[3]])
+    for verdict in ("confirmed", "refuted", "inconclusive"):
+        count = sum(s.confirmation.verdict.value == verdict for s in settled)
+        yield f"{count} {verdict}"
+    for one in settled:
+        if one.confirmation.verdict.value == "confirmed" and one.confirmation.repro:
+            yield f"again: dcplint confirm --repro {one.confirmation.repro}"
+
+
+def _figure(said: Confirmation) -> str:
+    if said.signal is None or said.measured is None:
+        return ""
+    figures = f"{said.signal.value} {said.measured:.3g}, tolerance {said.tolerance:.3g}"
+    return f" ({figures}; control {said.control})"
+
+
+def _show_runs(pool: Pool, jobs: list[Job]) -> int:
+    """Run probes without a finding to settle; 1 if any fails."""
+    bad = False
+    for _, run in pool.run(jobs):
+        worst = run.worst
+        bad |= worst is not None
+        said = "; ".join(run.notes) or (worst.detail if worst else "right")
+        name = f"{worst.signal.value}: " if worst else ""
+        output.print_lines([f"{run.probe:18}  {run.execution.value:12}  {name}{said}"])
+    return int(bad)

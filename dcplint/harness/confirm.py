@@ -1,0 +1,131 @@
+"""From the linter's findings to confirmations. Imports neither torch nor triton."""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dcplint.errors import UserError
+from dcplint.findings.model import Finding, Tree
+from dcplint.harness.job import Job
+from dcplint.harness.model import Confirmation, Execution, Verdict
+from dcplint.harness.pool import Pool, PoolError
+from dcplint.harness.predict import FALLBACK_RULES, PREDICTIONS
+from dcplint.harness.verify import Progress, Selection, Verifier
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """A finding and what the harness says about it."""
+
+    finding: Finding
+    confirmation: Confirmation
+
+
+def require_harness() -> None:
+    """Raises UserError, with the remedy, where what the harness runs on is not installed."""
+    missing = [n for n in ("torch", "triton", "numpy") if importlib.util.find_spec(n) is None]
+    if missing:
+        raise UserError(
+            f"`dcplint confirm` runs kernels and needs {' and '.join(missing)}: "
+            "pip install 'dcplint[harness]'"
+        )
+
+
+def choose_device(device: str) -> str:
+    """`auto` is the GPU where one is driven on this machine. Raises UserError for a missing one."""
+    present = Path("/proc/driver/nvidia").exists() or Path("/dev/kfd").exists()
+    if device == "cuda" and not present:
+        raise UserError("--device cuda: there is no GPU on this machine")
+    if device == "auto":
+        return "cuda" if present else "cpu"
+    return device
+
+
+def settle(
+    findings: tuple[Finding, ...],
+    places: tuple[Path, ...],
+    pool: Pool,
+    template: Job,
+    *,
+    only: Selection | None = None,
+    on_run: Progress = lambda run: None,
+) -> Iterator[Settled]:
+    """Confirm, refute or leave open each finding, in order.
+
+    places: folders, one of which the findings' paths are relative to. only: which probes to run,
+    by name; nothing is refuted then.
+    """
+    verifier = Verifier(pool, template, on_run)
+    for finding in findings:
+        yield Settled(finding, _confirm(finding, places, verifier, template, pool, only))
+
+
+def _confirm(
+    finding: Finding,
+    places: tuple[Path, ...],
+    verifier: Verifier,
+    template: Job,
+    pool: Pool,
+    only: Selection | None,
+) -> Confirmation:
+    prediction = PREDICTIONS.get(finding.code)
+    if prediction is None and finding.code not in FALLBACK_RULES:
+        return not_run(template, pool, "its rule predicts nothing that can be run")
+    if finding.location.tree is not Tree.PROJECT:
+        return not_run(template, pool, "it lies in the engine, not in the checked tree")
+    files = (place / finding.location.path for place in places)
+    path = next((f.resolve() for f in files if f.is_file()), None)
+    if path is None:
+        return not_run(template, pool, "its file was not found")
+    try:
+        targets = verifier.backends(path, finding.symbol)
+    except PoolError as error:
+        return not_run(template, pool, f"the file could not be loaded: {error}")
+    if not targets:
+        return not_run(template, pool, "no driver runs what this file defines")
+    if prediction is None:
+        at = finding.location
+        return verifier.verify_fallback(targets[0], path, at.line, at.column)
+    return verifier.verify(targets[0], prediction, only=only)
+
+
+def not_run(template: Job, pool: Pool, reason: str) -> Confirmation:
+    """Inconclusive, because nothing was run."""
+    seen = pool.environment
+    return Confirmation(
+        verdict=Verdict.INCONCLUSIVE,
+        reason=reason,
+        execution=Execution.NOT_RUN,
+        ranks=template.mode,
+        environment={name: str(seen[name]) for name in ("torch", "triton", "device")},
+        signal=None,
+        measured=None,
+        tolerance=None,
+        control="not run",
+        seed=template.seed,
+        repro="",
+    )
+
+
+def confirmation_to_json(confirmation: Confirmation) -> dict[str, Any]:
+    """As `rules/finding.schema.json` has it. JSON has no infinities, so they become null."""
+    measured = confirmation.measured
+    return {
+        "verdict": confirmation.verdict.value,
+        "reason": confirmation.reason,
+        "execution": confirmation.execution.value,
+        "ranks": confirmation.ranks,
+        "environment": confirmation.environment,
+        "substituted": list(confirmation.substituted),
+        "stubbed": list(confirmation.stubbed),
+        "measured": measured if measured is not None and math.isfinite(measured) else None,
+        "tolerance": confirmation.tolerance,
+        "control": confirmation.control,
+        "seed": confirmation.seed,
+        "repro": confirmation.repro or None,
+    }

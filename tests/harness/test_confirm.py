@@ -1,0 +1,100 @@
+"""`dcplint confirm`, end to end on runnable fixtures."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from dcplint.cli.main import main
+from dcplint.data import data_dir
+from dcplint.harness.job import Job
+from dcplint.harness.model import Signal
+
+RUNNABLE = data_dir("fixtures") / "runnable"
+BAD = next(RUNNABLE.glob("dcp401_*/bad_*.py"))
+GOOD = next(RUNNABLE.glob("dcp401_*/good_*.py"))
+
+
+def _run(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as stopped:
+        main(["confirm", *arguments])
+    assert isinstance(stopped.value.code, int)
+    return stopped.value.code
+
+
+def test_a_finding_is_confirmed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert _run(str(BAD)) == 1
+    shown = capsys.readouterr()
+    (row,) = [line for line in shown.out.splitlines() if "DCP401" in line]
+    assert row.startswith("confirmed")
+    assert "interpreted" in row
+    assert "lse.missing 1, tolerance 0; control passed" in row
+    assert "[1/1, about 0 s left] DCP401" in shown.err
+    repro = shown.out.rpartition("--repro ")[2].strip()
+    assert Job.from_repro(repro).target == f"{BAD}:PagedBackend"
+    assert _run("--repro", repro) == 1
+    assert Signal.LSE_MISSING.value in capsys.readouterr().out
+
+
+def test_json_says_all_of_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert _run(str(BAD), "-q", "--output-format", "json") == 1
+    document = json.loads(capsys.readouterr().out)
+    schema = json.loads((data_dir("rules") / "finding.schema.json").read_text())
+    jsonschema.validate(document, schema)
+    (finding,) = document["findings"]
+    said = finding["confirmation"]
+    assert said["verdict"] == "confirmed"
+    assert said["execution"] == "interpreted"
+    assert said["control"] == "passed"
+    assert said["environment"]["device"] == "cpu"
+
+
+def test_without_findings_nothing_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    assert _run(str(GOOD)) == 0
+    assert "nothing to confirm" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_fewer_probes_refute_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    assert _run(str(BAD), "-q", "--probe", "single-rank") == 0
+    assert "inconclusive" in capsys.readouterr().out
+    assert _run(str(BAD), "-q", "--probe", "single-rank", "--strict") == 1
+
+
+@pytest.mark.slow
+def test_a_backend_can_be_probed_without_a_finding(capsys: pytest.CaptureFixture[str]) -> None:
+    target = "dcplint.harness.control:GQABackend"
+    assert _run("--backend", target, "-q", "--probe", "single-rank") == 0
+    assert capsys.readouterr().out.split() == ["single-rank", "interpreted", "right"]
+
+
+@pytest.mark.parametrize("repro", ["nonsense", "a:b:c", "p:4:float32:cpu:emulated:1:m:C"])
+def test_a_wrong_id_is_a_usage_error(repro: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert _run("--repro", repro) == 2
+    assert "is not a repro id" in capsys.readouterr().err
+
+
+def test_without_torch_one_sentence_names_the_extra(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    assert _run(str(Path("anywhere"))) == 2
+    shown = capsys.readouterr().err
+    assert shown.count("\n") == 1
+    assert "pip install 'dcplint[harness]'" in shown
+
+
+@pytest.mark.slow
+def test_a_file_that_does_not_load_is_inconclusive(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken = tmp_path / "broken.py"
+    broken.write_text(BAD.read_text() + "\nraise RuntimeError('at import')\n")
+    assert _run(str(broken), "-q", "--engine", "dcplint==0.1.0") == 0
+    shown = capsys.readouterr().out
+    assert "inconclusive" in shown
+    assert "at import" in shown

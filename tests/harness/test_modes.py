@@ -1,0 +1,56 @@
+"""Emulated ranks and real processes give the same answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from dcplint.data import data_dir
+from dcplint.harness.job import Job, Mode
+from dcplint.harness.model import Measurement, Run
+from dcplint.harness.pool import Pool
+
+GQA, MLA = (f"dcplint.harness.control:{kind}Backend" for kind in ("GQA", "MLA"))
+BAD = {
+    name: f"{next(data_dir('fixtures').glob(f'runnable/{name}_*/bad_*.py'))}:PagedBackend"
+    for name in ("dcp206", "dcp302", "dcp401", "dcp402", "dcp405")
+}
+
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator[Pool]:
+    with Pool(jobs=4) as pool:
+        yield pool
+
+
+def _key(measurement: Measurement) -> tuple[object, ...]:
+    return measurement.rank, measurement.signal.order, measurement.measured, measurement.detail
+
+
+def _assert_same(pool: Pool, target: str, probe: str, world_size: int) -> Run:
+    jobs = [Job(target, probe, world_size, mode=mode.value) for mode in Mode]
+    emulated, processes = (run for _, run in sorted(pool.run(jobs), key=lambda pair: pair[0]))
+    first = sorted(emulated.measurements, key=_key)
+    second = sorted(processes.measurements, key=_key)
+    assert [(m.rank, m.signal, m.outcome) for m in first] == [
+        (m.rank, m.signal, m.outcome) for m in second
+    ]
+    for one, other in zip(first, second, strict=True):
+        assert one.measured == pytest.approx(other.measured, abs=1e-6)
+    assert emulated.execution is processes.execution
+    return emulated
+
+
+@pytest.mark.parametrize("target", [GQA, BAD["dcp302"], BAD["dcp401"]])
+def test_two_ranks(pool: Pool, target: str) -> None:
+    run = _assert_same(pool, target, "short-i16", 2)
+    assert (run.worst is None) is (target == GQA)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("world_size", [2, 4])
+@pytest.mark.parametrize("target", [GQA, MLA, *BAD.values()])
+@pytest.mark.parametrize("probe", ["short-i16", "multi-query-i1", "reuse", "heads-6"])
+def test_all(pool: Pool, target: str, probe: str, world_size: int) -> None:
+    _assert_same(pool, target, probe, world_size)

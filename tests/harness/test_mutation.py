@@ -1,0 +1,55 @@
+"""No fault survives, none is caught by another signal than named, nothing right is confirmed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dcplint.harness.pool import Pool
+from tests.harness.mutants import MUTANTS, VARIANTS, Mutant, Variant
+from tests.harness.mutation import PAGE, judge, materialise
+
+# A kernel's, a builder's, a merge's and a collective's fault, and one that is right.
+SAMPLE = (
+    "kernel stores log2 instead of ln",
+    "0 as the LSE of an empty shard",
+    "ceil(L / N), interleave ignored",
+    "merged in base 2, LSE in base e",
+    "ranks without tokens leave out the merge",
+)
+
+
+def test_there_are_enough() -> None:
+    names = [s.name for s in (*MUTANTS, *VARIANTS)]
+    assert len(set(names)) == len(names)
+    assert len(MUTANTS) >= 30
+    assert len(VARIANTS) >= 10
+
+
+@pytest.mark.parametrize("subject", [*MUTANTS, *VARIANTS], ids=lambda s: s.name)
+def test_every_edit_fits_the_source(subject: Mutant | Variant, tmp_path: Path) -> None:
+    materialise(subject.edits, tmp_path / "it")
+    for path in (tmp_path / "it").rglob("*.py"):
+        compile(path.read_text(), str(path), "exec")
+
+
+def test_the_page_is_complete_and_clean() -> None:
+    text = PAGE.read_text()
+    assert [s.name for s in (*MUTANTS, *VARIANTS) if f"| {s.name} |" not in text] == []
+    assert "**" not in text
+
+
+def test_a_sample_is_judged_as_predicted() -> None:
+    chosen = [m for m in MUTANTS if m.name in SAMPLE]
+    assert len(chosen) == len(SAMPLE)
+    with Pool() as pool:
+        wrong = [r.subject.name for r in judge(pool, chosen) if not r.as_predicted]
+    assert wrong == []
+
+
+@pytest.mark.slow
+def test_all_are_judged_as_predicted() -> None:
+    with Pool() as pool:
+        wrong = [r.subject.name for r in judge(pool, (*MUTANTS, *VARIANTS)) if not r.as_predicted]
+    assert wrong == []
