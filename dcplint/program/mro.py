@@ -6,6 +6,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Generic, TypeVar
 
 from dcplint.program.link import Linker, header_view
@@ -43,14 +44,14 @@ class Opaque:
 Entry = ClassSymbol | Opaque
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Linearization:
     """The classes a lookup visits, in order. `problem` says why there is no such order."""
 
     entries: tuple[Entry, ...]
     problem: str = ""
 
-    @property
+    @cached_property
     def classes(self) -> tuple[ClassSymbol, ...]:
         """The entries whose source is known."""
         return tuple(entry for entry in self.entries if isinstance(entry, ClassSymbol))

@@ -1,12 +1,11 @@
 """What a class says of an attribute, against what Python answers."""
 
-import re
 from pathlib import Path
 
 import pytest
 
 from dcplint.program.attributes import Kind
-from tests.program.tree import ENGINE, Tree, tree, write
+from tests.program.tree import ENGINE, Tree, sections, tree, write
 
 HEAD = "from engine.base import Impl, ImplBase\n"
 FORWARD = "    def forward(self): ...\n"
@@ -14,15 +13,6 @@ FORWARD = "    def forward(self): ...\n"
 
 def make(tmp_path: Path, text: str, files: dict[str, str] | None = None) -> Tree:
     return tree(tmp_path, HEAD + text, files)
-
-
-CASES = Path(__file__).parent
-
-
-def sections(name: str) -> dict[str, str]:
-    """Small modules by the title that stands above each."""
-    parts = re.split(r"^## (.*)\n", (CASES / name).read_text(), flags=re.MULTILINE)
-    return dict(zip(parts[1::2], parts[2::2], strict=True))
 
 
 # Python's answer is what the program must give: for the class `C`, and for an instance of it.

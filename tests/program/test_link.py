@@ -6,14 +6,11 @@ from pathlib import Path
 import pytest
 
 from dcplint.program.symbols import ClassSymbol, External, Literal, Module, Unknown, Vanished
-from tests.program.tree import ENGINE, Tree, tree, write
+from tests.program.tree import ENGINE, Tree, sections, tree, write
 
 # A tree of files whose module `plugin` defines class `C` on a base it reaches by some detour.
 FILES = re.compile(r"^--- (\S+)\n", re.MULTILINE)
-CASES = re.split(
-    r"^## (.*)\n", (Path(__file__).parent / "links.txt").read_text(), flags=re.MULTILINE
-)
-LINKS = dict(zip(CASES[1::2], CASES[2::2], strict=True))
+LINKS = sections("links.txt")
 
 
 def files_of(text: str) -> dict[str, str]:

@@ -5,6 +5,7 @@ be compared with what Python does.
 """
 
 import importlib
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -175,3 +176,10 @@ def tree(root: Path, plugin: str = "", files: dict[str, str] | None = None) -> T
     """The engine, `plugin.py`, and other files."""
     write(root, {**ENGINE, "plugin.py": plugin, **(files or {})})
     return Tree(root)
+
+
+def sections(name: str) -> dict[str, str]:
+    """Small texts from a file beside this one, by the title that stands above each."""
+    text = (Path(__file__).parent / name).read_text(encoding="utf-8")
+    parts = re.split(r"^## (.*)\n", text, flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))

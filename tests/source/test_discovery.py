@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -208,17 +209,22 @@ def test_what_is_no_file_is_left_out(tmp_path: Path) -> None:
 
 
 def test_a_tree_deeper_than_the_stack(tmp_path: Path) -> None:
-    depth = 1200
+    depth = sys.getrecursionlimit() + 100
     here = Path.cwd()
+    os.chdir(tmp_path)
     try:
-        os.chdir(tmp_path)
         for _ in range(depth):  # one path of that length could not be made at once
             Path("d").mkdir()
             os.chdir("d")
         Path("a.py").write_text("")
+        found = discover(tmp_path).files
+        Path("a.py").unlink()
+        for _ in range(depth):  # nor removed by what pytest uses, which recurses
+            os.chdir("..")
+            Path("d").rmdir()
     finally:
         os.chdir(here)
-    assert discover(tmp_path).files == ["d/" * depth + "a.py"]
+    assert found == ["d/" * depth + "a.py"]
 
 
 def test_a_directory_that_cannot_be_read_does_not_end_the_walk(

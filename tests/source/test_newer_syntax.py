@@ -14,10 +14,10 @@ from dcplint.source.text import UnreadableSource
 # Each text ends in a class whose line tells whether lines were kept.
 NEWER = {
     "class parameters": "class C[T: (int, str), *Ts, **P](B[T]):\n    flag = True\n",
-    "class parameters over lines": "class C[\n    T,\n    # why\n    U = int,\n](\n    B\n): pass\n",
+    "class parameters over lines": "class C[\n    T,\n    # why\n    U = int,\n](\nB\n): pass\n",
     "function parameters": "def f[T](a: T) -> T: ...\nasync def g[\n    T\n](a): ...\n",
     "type alias": "type X = int\ntype Y[\n    T\n] = list[T]; z = 1\n",
-    "except*": "try:\n    a = 1\n# why\nexcept* (A, B) as e:\n    b = 2\n\n# then\nexcept *C:\n    c\n"
+    "except*": "try:\n    a = 1\n# why\nexcept* (A, B) as e:\n    b = 2\n\n# x\nexcept *C:\n    c\n"
     "else:\n    d = 4\nfinally:\n    e = 5\n",
     "quotes in an f-string": "x = f'{a['b']}' + f\"{\"c\"}\"\n",
     "lines in an f-string": "x = f'{a[\n1\n]}'\ny = f'''{\na['''b''']\n}'''\n",
