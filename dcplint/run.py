@@ -85,7 +85,7 @@ def run_checks(options: RunOptions) -> Report:
         errors=tuple(errors),
         files=sum(tree.files for tree in trees),
         seconds=time.perf_counter() - started,
-        prefix=_prefix(Path(os.path.relpath(_common([tree.directory for tree in trees])))),
+        prefix=_from_here(_common([tree.directory for tree in trees])),
     )
 
 
@@ -196,6 +196,17 @@ def _set_prefixes(trees: list[Checked]) -> None:
 
 def _common(directories: Sequence[Path]) -> Path:
     return Path(os.path.commonpath(directories))
+
+
+def _from_here(directory: Path) -> str:
+    """What leads from the working directory to a root around or below it; else nothing.
+
+    A tree that lies elsewhere is spoken of by its own paths.
+    """
+    here = Path.cwd()
+    if here == directory or here in directory.parents or directory in here.parents:
+        return _prefix(Path(os.path.relpath(directory)))
+    return ""
 
 
 def _prefix(directory: Path) -> str:
