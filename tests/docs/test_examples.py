@@ -88,3 +88,9 @@ def test_links_lead_somewhere(page: Path) -> None:
             headings = re.findall(r"^#+ (.*)$", linked.read_text(encoding="utf-8"), re.MULTILINE)
             slugs = {re.sub(r"[^\w -]", "", h).lower().replace(" ", "-") for h in headings}
             assert anchor in slugs, target
+
+
+def test_every_package_has_its_place_in_the_architecture() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    described = set(re.findall(r"^\| `dcplint/(\w+)/` \|", text, re.MULTILINE))
+    assert described == {path.parent.name for path in ROOT.glob("dcplint/*/__init__.py")}
