@@ -107,16 +107,18 @@ class FieldFlow:
                 if isinstance(node, ast.keyword) and node.arg == read.field.name:
                     return read.node in ast.walk(node.value)
         test = getattr(read.statement, "test", None)
-        return isinstance(read.statement, ast.If) and test is not None and any(
-            null_test(part) == (read.path, True) or null_test(part) == (read.path, False)
-            for part in _conjuncts(test)
+        return (
+            isinstance(read.statement, ast.If)
+            and test is not None
+            and any(
+                null_test(part) == (read.path, True) or null_test(part) == (read.path, False)
+                for part in _conjuncts(test)
+            )
         )
 
     # What reaches a place
 
-    def outcomes(
-        self, function: Function, statement: ast.stmt, path: Path
-    ) -> tuple[Outcome, ...]:
+    def outcomes(self, function: Function, statement: ast.stmt, path: Path) -> tuple[Outcome, ...]:
         """What `path` can be before `statement`, without the ways that the engine refuses."""
         found = self.tracer.before(function, statement, path)
         return tuple(o for o in found if not any(self.refusal(step) for step in o.steps))
@@ -242,9 +244,7 @@ def _attributes(statement: ast.stmt, name: str) -> Iterator[ast.Attribute]:
                     yield node
 
 
-def _fallbacks(
-    field: ContractField, function: Function, statement: ast.stmt
-) -> Iterator[Fallback]:
+def _fallbacks(field: ContractField, function: Function, statement: ast.stmt) -> Iterator[Fallback]:
     if isinstance(statement, ast.If):
         for part in _conjuncts(statement.test):
             tested = null_test(part)

@@ -334,9 +334,7 @@ class Universe:
         if target.node.name == "__init__" and target.owner is not None:
             for site in self.calls_of(target.owner.facts.name):
                 dotted = dotted_name(site.call.func) or ""
-                made = self.program.linker.name(
-                    site.function.module, dotted, site.function.scopes
-                )
+                made = self.program.linker.name(site.function.module, dotted, site.function.scopes)
                 if made is target.owner and fits(target, site.call):
                     yield site
 

@@ -153,9 +153,7 @@ def _values(function: Function, value: ast.expr) -> list[ast.expr]:
 def _is_stored_into(function: Function, value: ast.expr) -> bool:
     name = dotted_name(value)
     return name is not None and any(
-        dotted_name(base) == name
-        for node in function.homes
-        for base in _stored(node)
+        dotted_name(base) == name for node in function.homes for base in _stored(node)
     )
 
 
@@ -181,7 +179,9 @@ def _changed(
         if not outcomes or all(outcome.state.value == "None" for outcome in outcomes):
             continue  # there is nothing to go stale
         what = ast.unparse(statement)
-        yield Change(field, function, statement, target, record, what, f"{record}.{field.name} stays")
+        yield Change(
+            field, function, statement, target, record, what, f"{record}.{field.name} stays"
+        )
 
 
 def _is_set_after(function: Function, statement: ast.stmt, record: str, name: str) -> bool:
@@ -261,7 +261,9 @@ def _stored(node: ast.stmt) -> Iterator[ast.expr]:
         callee = node.value.func
         if isinstance(callee, ast.Attribute) and callee.attr.endswith("_"):
             if not callee.attr.startswith("_"):
-                yield callee.value.value if isinstance(callee.value, ast.Subscript) else callee.value
+                yield (
+                    callee.value.value if isinstance(callee.value, ast.Subscript) else callee.value
+                )
 
 
 def _is_none(node: ast.expr) -> bool:

@@ -201,7 +201,9 @@ class Tracer:
             if passed is None:
                 found.append(Outcome(State.UNKNOWN))
                 continue
-            step = _step(site.function, site.call, f"{site.function.qualname} calls {function.qualname}")
+            step = _step(
+                site.function, site.call, f"{site.function.qualname} calls {function.qualname}"
+            )
             given = any(passed is node for node in ast.walk(site.call))
             if not given and isinstance(passed, ast.Constant) and not rest:
                 text = f"{site.function.qualname} calls {function.qualname} without `{name}`"
@@ -593,7 +595,9 @@ class _Walk:
 
     def _assign(self, node: ast.stmt, target: ast.expr, value: ast.expr) -> bool:
         point = replace(self.point, statement=node)
-        if isinstance(target, (ast.Tuple, ast.List)) and not isinstance(value, (ast.Tuple, ast.List)):
+        if isinstance(target, (ast.Tuple, ast.List)) and not isinstance(
+            value, (ast.Tuple, ast.List)
+        ):
             for index, element in enumerate(target.elts):
                 rest = self._rest(element)
                 if rest is not None:

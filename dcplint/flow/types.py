@@ -148,9 +148,7 @@ def _is_own(target: ast.expr, name: str) -> bool:
     return dotted_name(target) == f"self.{name}"
 
 
-def _constructed(
-    universe: Universe, function: Function, call: ast.Call
-) -> frozenset[ClassSymbol]:
+def _constructed(universe: Universe, function: Function, call: ast.Call) -> frozenset[ClassSymbol]:
     dotted = dotted_name(call.func)
     if dotted is None:
         return frozenset()

@@ -8,7 +8,7 @@ from dcplint.program.link import Linker
 from dcplint.program.modules import Modules, SourceTree, Words
 from dcplint.program.mro import Hierarchy
 from dcplint.program.program import Program
-from dcplint.program.related import related_modules
+from dcplint.program.related import ranked_modules, related_modules
 from dcplint.program.virtual import virtual_modules
 from dcplint.source.location import Tree
 
@@ -45,4 +45,5 @@ def build_program(index: Index, engine: Engine, unsaved: dict[str, bytes] | None
         hierarchy,
         checked,
         lambda: tuple(related_modules(index, modules, contract)),
+        lambda: tuple(ranked_modules(index, modules, contract)),
     )

@@ -44,7 +44,8 @@ class Program:
     """The linked classes of a tree, for one engine release.
 
     modules holds everything; `checked` are the modules of the checked tree that were parsed;
-    `find_related` gives those that contract fields pass through, which only flow rules need.
+    `find_related` gives those that contract fields pass through, `find_ranked` those that mention
+    a rank, which only some rules need.
     """
 
     contract: Contract
@@ -53,6 +54,7 @@ class Program:
     hierarchy: Hierarchy
     checked: tuple[Module, ...]
     find_related: Callable[[], tuple[Module, ...]] = tuple
+    find_ranked: Callable[[], tuple[Module, ...]] = tuple
     attributes: Attributes = field(init=False)
     _abstractness: Abstractness = field(init=False)
     _spellings: dict[frozenset[str], frozenset[str]] = field(default_factory=dict)

@@ -1,8 +1,9 @@
-"""The modules a contract field's values pass through: those that name the field or its record."""
+"""The modules that some rules need: those that name a contract field, or compute with a rank."""
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,6 +19,31 @@ def field_words(pack: Pack) -> frozenset[bytes]:
     """What a module that has to do with a contract field of the pack mentions."""
     records = {field.record.rpartition(".")[2] for field in pack.fields}
     return frozenset(word.encode() for word in records | {field.name for field in pack.fields})
+
+
+def rank_words(pack: Pack) -> frozenset[bytes]:
+    """What a module that computes with a rank mentions: its names, as constants of kernels too."""
+    ranks = pack.vocabulary.ranks
+    return frozenset(word.encode() for rank in ranks for word in (rank, rank.upper()))
+
+
+def ranked_modules(index: Index, modules: Modules, contract: Contract) -> Iterator[Module]:
+    """The modules of the checked tree that compute with a rank, or give it another name."""
+    words = rank_words(contract.pack)
+    if not words:
+        return
+    rank = rb"(?:%s)" % b"|".join(map(re.escape, sorted(words)))
+    computed = rb"\b%s\b\)*\s*[-+*/%%<>]|[-+*/%%<>]=?\s*\(*(?:self\.)?%s\b" % (rank, rank)
+    renamed = rb"^\s+\w+ = (?:self\.)?%s$" % rank
+    computes = re.compile(rb"%s|%s" % (computed, renamed), re.M)
+    names = index.names
+    paths = {path for word in words for path in index.mentioning(word)}
+    for path in sorted(paths):
+        if not computes.search(index.read(path)):
+            continue
+        module = modules.load(modules.trees[0], path, names[path])
+        if module is not None:
+            yield module
 
 
 def related_modules(index: Index, modules: Modules, contract: Contract) -> Iterator[Module]:
