@@ -1,0 +1,213 @@
+"""Arithmetic that is meant as the length of one rank's shard, and is not.
+
+## What it flags
+An expression over a length, the DCP world size, the rank and perhaps the interleave size that gives
+this rank's number of tokens most of the time. It is evaluated over lengths, world sizes, ranks and
+interleave sizes against `(L // (N*I)) * I + clamp(L % (N*I) - r*I, 0, I)`; the finding shows the
+smallest case that differs. Python, torch, numpy and Triton spellings are followed through local
+variables. Where the engine has an interleave size and the formula takes none, that is the fault.
+Also a local length that is advanced or rewound in place: `local(L) - k` is not `local(L - k)`.
+
+## Why it breaks
+A rank then reads a slot that it never wrote, or leaves out one that it holds. Nothing crashes: the
+answer is off at lengths that divide evenly, or at the interleave size nobody tested.
+
+## Bad
+```python
+class MyImpl(AttentionImpl):
+    def local_lens(self, seq_lens):
+        rest = (seq_lens - 1) % self.dcp_world_size
+        return seq_lens // self.dcp_world_size + (self.dcp_rank <= rest)
+```
+
+## Good
+```python
+class MyImpl(AttentionImpl):
+    def local_lens(self, seq_lens, interleave):
+        rounds = seq_lens // (self.dcp_world_size * interleave)
+        rest = seq_lens % (self.dcp_world_size * interleave)
+        return rounds * interleave + (rest - self.dcp_rank * interleave).clamp(0, interleave)
+```
+
+## How it is confirmed
+The expression's own function runs for every length of a small batch on every rank.
+
+## Known limits
+An expression with anything else in it, or two lengths, is left alone: what cannot be evaluated is
+unknown. Names tell which part a variable plays. Arithmetic without the rank (caps, workspace sizes,
+topology) is another quantity. Whether a caller keeps the interleave size at 1 is looked for only in
+the function and its class.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dcplint.checks.base import Context, Rule
+from dcplint.facts.expressions import dotted_name, shorten
+from dcplint.facts.model import Position
+from dcplint.facts.positions import position
+from dcplint.findings.model import Evidence, Finding, Role, Severity
+from dcplint.flow.functions import Function, Universe
+from dcplint.units.evaluate import NotArithmetic
+from dcplint.units.expressions import written
+from dcplint.units.proof import Counterexample, Fault, formula
+
+RULE = Rule(
+    code="DCP303",
+    name="open-coded-length",
+    summary="flags arithmetic meant as a rank's local length that gives another number",
+    severity=Severity.ERROR,
+    since="0.1.0",
+    probe="the function that holds the expression, for every length of a small batch on every rank",
+)
+
+_DIVIDES = ("//", "%", "divmod", "cdiv", "div(", "divide(")
+_RIGHT = "(L // (N*I)) * I + clamp(L % (N*I) - r*I, 0, I)"
+_SHIFTED = {
+    "+": "L=8, N=4, r=3, I=1, k=1: 3, should be 2",
+    "-": "L=8, N=4, r=0, I=1, k=1: 1, should be 2",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Wrong:
+    """A formula that is wrong, and where it stands."""
+
+    node: ast.expr
+    place: Position
+    example: Counterexample
+
+
+def check(context: Context) -> Iterator[Finding]:
+    """Yield a finding per expression that is wrong, and per local length changed in place."""
+    program = context.program
+    universe = Universe(program, program.find_ranked())
+    ranks = context.contract.vocabulary.ranks
+    seen: set[Function] = set()
+    for word in dict.fromkeys(w for rank in ranks for w in (rank, rank.upper())):
+        for function in universe.mentioning(word):
+            if function in seen:
+                continue
+            seen.add(function)
+            text = _text(context, function)
+            if any(sign in text for sign in _DIVIDES):
+                ignores = "interleave" not in _surroundings(context, function)
+                for wrong in _wrong(function, ignores):
+                    yield _finding(context, function, wrong)
+    yield from _changed(context)
+
+
+def _text(context: Context, function: Function) -> str:
+    lines = context.program.modules.text(function.module.tree, function.module.facts.path).lines
+    return "\n".join(lines[function.node.lineno - 1 : function.node.end_lineno])
+
+
+def _surroundings(context: Context, function: Function) -> str:
+    """The function's text, and its class's: where an interleave size would be looked at."""
+    text = _text(context, function)
+    owner = function.owner
+    if owner is not None:
+        lines = context.program.modules.text(owner.module.tree, owner.path).lines
+        for method in owner.facts.methods:
+            text += "\n".join(lines[method.lines[0] - 1 : method.lines[1]])
+    return text.lower().replace("repeat_interleave", "")
+
+
+def _wrong(function: Function, ignores_interleave: bool) -> Iterator[_Wrong]:
+    """The wrong formulas of a function, each once."""
+    found: dict[Position, _Wrong] = {}
+    right: set[Position] = set()
+    for entry in written(function):
+        for node in _outermost(entry.meaning):
+            place = position(node) if hasattr(node, "lineno") else position(entry.node)
+            example = _counterexample(node, ignores_interleave)
+            if example is None:
+                right.add(place)
+            else:
+                found.setdefault(place, _Wrong(node, place, example))
+    yield from (wrong for place, wrong in sorted(found.items()) if place not in right)
+
+
+def _outermost(node: ast.expr) -> Iterator[ast.expr]:
+    """The largest parts of an expression that are meant as local lengths."""
+    found = formula(node)
+    try:
+        meant = found is not None and found.is_meant_as_local()
+    except NotArithmetic:
+        meant = False
+    if meant:
+        # A right formula inside says that what is around it is done on purpose.
+        inner = [part for child in ast.iter_child_nodes(node) for part in _expressions(child)]
+        rights = [part for part in inner if _counterexample(part, False) is None]
+        yield from rights or [node]
+        return
+    for child in ast.iter_child_nodes(node):
+        yield from _expressions(child)
+
+
+def _expressions(node: ast.AST) -> Iterator[ast.expr]:
+    if isinstance(node, ast.expr):
+        yield from _outermost(node)
+    else:
+        for child in ast.iter_child_nodes(node):
+            yield from _expressions(child)
+
+
+def _counterexample(node: ast.expr, ignores_interleave: bool) -> Counterexample | None:
+    found = formula(node)
+    try:
+        return found.counterexample(ignores_interleave) if found is not None else None
+    except NotArithmetic:
+        return None
+
+
+def _finding(context: Context, function: Function, wrong: _Wrong) -> Finding:
+    place = context.program.location(function.module, wrong.place)
+    what = (
+        "ignores the interleave size" if wrong.example.fault is Fault.NO_INTERLEAVE else "is not it"
+    )
+    return RULE.finding(
+        f"`{function.qualname}` computes this rank's local length, and the formula {what}: "
+        f"{wrong.example}",
+        place,
+        symbol=function.qualname,
+        evidence=(
+            Evidence(f"with its variables put in: {shorten(wrong.node)}", place, Role.ORIGIN),
+            Evidence(f"the local length is {_RIGHT}", place),
+        ),
+    )
+
+
+# Local lengths that are advanced or rewound
+
+
+def _changed(context: Context) -> Iterator[Finding]:
+    """`x.dcp_local_seq_lens += k`: the local length of a longer sequence is another one."""
+    names = {f.name for f in context.contract.fields if f.localises or "local" in f.name}
+    if not names:
+        return
+    universe = Universe(context.program, context.program.find_related())
+    for name in sorted(names):
+        for function in universe.mentioning(name):
+            for node in function.homes:
+                if not isinstance(node, ast.AugAssign):
+                    continue
+                target: ast.expr = node.target
+                while isinstance(target, ast.Subscript):
+                    target = target.value
+                shifts = isinstance(node.op, (ast.Add, ast.Sub))
+                if shifts and isinstance(target, ast.Attribute) and target.attr == name:
+                    yield _shifted(context, function, node, dotted_name(target) or name)
+
+
+def _shifted(context: Context, function: Function, node: ast.AugAssign, name: str) -> Finding:
+    sign = "+" if isinstance(node.op, ast.Add) else "-"
+    return RULE.finding(
+        f"`{function.qualname}` changes the local length `{name}` by {shorten(node.value)}: "
+        f"local(L {sign} k) is not local(L) {sign} k ({_SHIFTED[sign]})",
+        context.program.location(function.module, position(node)),
+        symbol=function.qualname,
+    )

@@ -1,0 +1,1 @@
+"""Lengths: what arithmetic on them computes, proved by enumeration."""

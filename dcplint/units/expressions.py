@@ -1,0 +1,257 @@
+"""The expressions of a function with its local variables put in, path by path."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from dcplint.facts.expressions import dotted_name
+from dcplint.flow.functions import Function, blocks, callee_name, expressions
+from dcplint.units.evaluate import ELEMENTWISE
+from dcplint.units.roles import Role, role
+
+_OPAQUE = ast.Name("?")
+_PATHS = 24
+_LARGE = 120
+_CARRIERS = (ast.BinOp, ast.Name, ast.Attribute, ast.Compare, ast.UnaryOp, ast.IfExp, ast.Subscript)
+Env = Mapping[str, ast.expr]
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """An expression as written, and with what its variables hold put in."""
+
+    statement: ast.stmt
+    node: ast.expr
+    meaning: ast.expr
+
+
+def written(function: Function) -> Iterator[Written]:
+    """Every expression of the function that computes with the rank, by path.
+
+    A variable that is set in a loop or in another way than by an assignment is opaque.
+    """
+    slice_ = _Slice.of(function)
+    if slice_.roots:
+        found: list[Written] = []
+        _block(function.node.body, [{}], slice_, found)
+        yield from found
+
+
+@dataclass(frozen=True, slots=True)
+class _Slice:
+    """The statements that matter.
+
+    roots: those that compute with the rank. needed: the variables that go into them.
+    """
+
+    roots: frozenset[ast.stmt]
+    needed: frozenset[str]
+
+    @classmethod
+    def of(cls, function: Function) -> _Slice:
+        assigned = [
+            (_stored(target), set(_leaves(node.value)))
+            for node in function.homes
+            if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)) and node.value
+            for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+        ]
+        tainted = _closed(set(), [(t, v) for t, v in assigned if t], _is_rank_name)
+        roots = {
+            node
+            for node in function.homes
+            for expression in expressions(node)
+            for inner in ast.walk(expression)
+            if isinstance(inner, (ast.BinOp, ast.Compare))
+            and any(leaf in tainted or _is_rank_name(leaf) for leaf in _leaves(inner))
+        }
+        needed = {leaf for root in roots for e in expressions(root) for leaf in _leaves(e)}
+        before = -1
+        while len(needed) > before:
+            before = len(needed)
+            for targets, leaves in assigned:
+                if targets & needed:
+                    needed |= leaves
+        return cls(frozenset(roots), frozenset(needed))
+
+    def matters(self, node: ast.stmt) -> bool:
+        """Whether a statement, or one inside it, computes with the rank or sets what goes in."""
+        if node in self.roots or _stored(node) & self.needed:
+            return True
+        return any(self.matters(inner) for block in blocks(node) for inner in block)
+
+
+def _closed(
+    names: set[str], assigned: list[tuple[set[str], set[str]]], starts: Callable[[str], bool]
+) -> set[str]:
+    """The variables into which something that `starts` goes."""
+    before = -1
+    while len(names) > before:
+        before = len(names)
+        for targets, leaves in assigned:
+            if leaves & names or any(map(starts, leaves)):
+                names |= targets
+    return names
+
+
+def _leaves(node: ast.AST) -> Iterator[str]:
+    """The dotted names that an expression computes with, not what it hands to other functions."""
+    if isinstance(node, (ast.Name, ast.Attribute)):
+        dotted = dotted_name(node)
+        if dotted is not None:
+            yield dotted
+        elif isinstance(node, ast.Attribute) and role(node) is Role.RANK:
+            yield node.attr
+        return
+    if isinstance(node, ast.Call):
+        for argument in node.args:
+            yield from _leaves(argument)
+        if isinstance(node.func, ast.Attribute):
+            yield from _leaves(node.func.value)
+        for keyword in node.keywords:
+            if keyword.arg in ("min", "max", "a_min", "a_max"):
+                yield from _leaves(keyword.value)
+        return
+    for child in ast.iter_child_nodes(node):
+        yield from _leaves(child)
+
+
+def _is_rank_name(dotted: str) -> bool:
+    name = dotted.rpartition(".")[2]
+    return name == "rank_in_group" or role(ast.Name(name)) is Role.RANK
+
+
+def _block(
+    body: list[ast.stmt], envs: list[Env], slice_: _Slice, found: list[Written]
+) -> list[Env]:
+    for node in body:
+        leaves = isinstance(node, (ast.Return, ast.Raise, ast.Continue, ast.Break))
+        if not leaves and not slice_.matters(node):
+            continue
+        envs = [after for env in envs for after in _statement(node, env, slice_, found)]
+        if len(envs) > _PATHS:
+            envs = [_merged(envs)]
+    return envs
+
+
+def _statement(node: ast.stmt, env: Env, slice_: _Slice, found: list[Written]) -> list[Env]:
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        return [env]
+    if node in slice_.roots and not isinstance(node, ast.AugAssign):
+        targets = node.targets if isinstance(node, ast.Assign) else []
+        read = (expression for expression in expressions(node) if expression not in targets)
+        found += (Written(node, expression, _put_in(expression, env)) for expression in read)
+    if isinstance(node, (ast.Return, ast.Raise, ast.Continue, ast.Break)):
+        return []
+    if isinstance(node, ast.If):
+        sides = (_block(side, [env], slice_, found) for side in (node.body, node.orelse))
+        return [after for side in sides for after in side]
+    if isinstance(node, ast.Assign):
+        return [_assigned(node.targets, node.value, env)]
+    if isinstance(node, ast.AnnAssign) and node.value is not None:
+        return [_assigned([node.target], node.value, env)]
+    if isinstance(node, ast.AugAssign):
+        changed = ast.BinOp(_loaded(node.target), node.op, node.value)
+        if node in slice_.roots:
+            found.append(Written(node, node.value, _put_in(changed, env)))
+        return [_assigned([node.target], changed, env)]
+    if isinstance(node, (ast.With, ast.AsyncWith)):
+        return _block(node.body, [env], slice_, found)
+    unsettled = {**env, **dict.fromkeys(_stored(node), _OPAQUE)}
+    for inner in blocks(node):
+        _block(inner, [unsettled], slice_, found)
+    return [unsettled]
+
+
+def _assigned(targets: list[ast.expr], value: ast.expr, env: Env) -> Env:
+    after = dict(env)
+    for target in targets:
+        if isinstance(target, ast.Name):
+            after[target.id] = _held(target, value, env)
+        elif isinstance(target, ast.Tuple) and _is_divmod(value):
+            for index, element in enumerate(target.elts):
+                if isinstance(element, ast.Name):
+                    half = ast.Subscript(value, ast.Constant(index))
+                    after[element.id] = _put_in(half, env)
+        elif isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+            if len(target.elts) == len(value.elts):
+                for element, part in zip(target.elts, value.elts, strict=True):
+                    if isinstance(element, ast.Name):
+                        after[element.id] = _put_in(part, env)
+        else:
+            after.update(dict.fromkeys(_stored(target), _OPAQUE))
+            # What is stored into a part of a tensor changes what the whole holds.
+            base: ast.expr = target
+            while isinstance(base, ast.Subscript):
+                base = base.value
+            if isinstance(base, ast.Name):
+                after[base.id] = _OPAQUE
+    return after
+
+
+def _held(target: ast.Name, value: ast.expr, env: Env) -> ast.expr:
+    """What a variable is given, where that can be arithmetic."""
+    if isinstance(value, _CARRIERS):
+        return _put_in(value, env)
+    if isinstance(value, ast.Call) and callee_name(value).rstrip("_") in ELEMENTWISE:
+        return _put_in(value, env)
+    # What another function gives is known by its name, or not at all.
+    return target if role(target) is not None else _OPAQUE
+
+
+def _is_divmod(value: ast.expr) -> bool:
+    return isinstance(value, ast.Call) and dotted_name(value.func) == "divmod"
+
+
+def _stored(node: ast.AST) -> set[str]:
+    return {
+        inner.id
+        for inner in ast.walk(node)
+        if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store)
+    }
+
+
+def _loaded(target: ast.expr) -> ast.expr:
+    found = copy.deepcopy(target)
+    for node in ast.walk(found):
+        if hasattr(node, "ctx"):
+            node.ctx = ast.Load()
+    return found
+
+
+def _merged(envs: list[Env]) -> Env:
+    """What all of them agree on."""
+    first = envs[0]
+    names = {name for env in envs for name in env}
+    dumps = [{name: ast.dump(env[name]) for name in env} for env in envs]
+    return {
+        name: first[name]
+        if all(dump.get(name) == dumps[0].get(name) for dump in dumps) and name in first
+        else _OPAQUE
+        for name in names
+    }
+
+
+def _is_computed(node: ast.AST) -> bool:
+    return isinstance(node, ast.BinOp) or (isinstance(node, ast.Name) and node.id == _OPAQUE.id)
+
+
+class _PutIn(ast.NodeTransformer):
+    def __init__(self, env: Env) -> None:
+        self.env = env
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        """A variable is what it was given; a length that is merely fetched keeps its name."""
+        value = self.env.get(node.id)
+        if value is None:
+            return node
+        if role(node) is not None and not any(map(_is_computed, ast.walk(value))):
+            return node
+        return value
+
+
+def _put_in(node: ast.expr, env: Env) -> ast.expr:
+    found = _PutIn(env).visit(copy.deepcopy(node))
+    return _OPAQUE if sum(1 for _ in ast.walk(found)) > _LARGE else found

@@ -1,0 +1,160 @@
+"""Whether an expression is the number of tokens that one rank holds, by enumeration.
+
+`local(L) = (L // (N*I)) * I + clamp(L % (N*I) - r*I, 0, I)`: token `i` lives on rank
+`(i // I) % N`.
+"""
+
+from __future__ import annotations
+
+import ast
+import enum
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from dcplint.units.evaluate import NotArithmetic, evaluate
+from dcplint.units.roles import Role, role
+
+_LENGTHS = (*range(25), 48, 63, 64, 65)
+_SIZES = (2, 3, 4, 8)
+_INTERLEAVES = (1, 2, 16)
+_MOST = 120  # nodes of an expression worth evaluating
+
+
+class Fault(enum.Enum):
+    """What is wrong with a formula."""
+
+    WRONG = "wrong"  # for the interleave size it takes, or for 1 where it takes none
+    NO_INTERLEAVE = "interleave"  # right for an interleave size of 1, and takes none
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One case of an enumeration."""
+
+    length: int
+    size: int
+    rank: int
+    interleave: int
+
+    @property
+    def local(self) -> int:
+        """The number of tokens that the rank holds."""
+        span = self.size * self.interleave
+        rest = self.length % span - self.rank * self.interleave
+        return self.length // span * self.interleave + min(max(rest, 0), self.interleave)
+
+    def of(self, part: Role) -> int:
+        """The value of one part."""
+        values = {
+            Role.LENGTH: self.length,
+            Role.SIZE: self.size,
+            Role.RANK: self.rank,
+            Role.INTERLEAVE: self.interleave,
+        }
+        return values[part]
+
+
+@dataclass(frozen=True, slots=True)
+class Counterexample:
+    """The smallest case in which a formula gives another number than the local length."""
+
+    fault: Fault
+    point: Point
+    value: int
+
+    def __str__(self) -> str:
+        p = self.point
+        case = f"L={p.length}, N={p.size}, r={p.rank}, I={p.interleave}"
+        return f"{case}: {self.value}, should be {p.local}"
+
+
+@dataclass(frozen=True, slots=True)
+class Formula:
+    """An expression over one length, the world size, the rank, and perhaps the interleave size."""
+
+    node: ast.expr
+    takes_interleave: bool
+    parts: Mapping[int, Role]  # by identity of the node
+
+    def at(self, point: Point) -> int:
+        """Its value in one case."""
+
+        def leaf(node: ast.expr) -> int | None:
+            part = self.parts.get(id(node))
+            return None if part is None else point.of(part)
+
+        return evaluate(self.node, leaf)
+
+    def is_meant_as_local(self) -> bool:
+        """Whether it looks like a local length: it depends on the rank and is mostly right."""
+        points = [p for p in _points((1,)) if p.size <= 4]
+        for step in (17, 1):  # a few first: most expressions are nothing of the kind
+            some = points[::step]
+            if 2 * sum(self.at(point) == point.local for point in some) < len(some):
+                return False
+        # The same number for every rank is another quantity: a cap, or a size.
+        return any(
+            self.at(Point(length, 4, 0, 1)) != self.at(Point(length, 4, 3, 1))
+            for length in range(9)
+        )
+
+    def counterexample(self, knows_interleave: bool) -> Counterexample | None:
+        """The smallest case in which it is wrong. Cases of an empty sequence come last.
+
+        knows_interleave: whether the engine has an interleave size other than 1 at all.
+        """
+        own = _INTERLEAVES if self.takes_interleave else (1,)
+        found = self._wrong(own)
+        if found is not None:
+            return Counterexample(Fault.WRONG, found, self.at(found))
+        if not self.takes_interleave and knows_interleave:
+            found = self._wrong(_INTERLEAVES)
+            if found is not None:
+                return Counterexample(Fault.NO_INTERLEAVE, found, self.at(found))
+        return None
+
+    def _wrong(self, interleaves: tuple[int, ...]) -> Point | None:
+        empty: Point | None = None
+        for point in _points(interleaves):
+            if self.at(point) != point.local:
+                if point.length:
+                    return point
+                empty = empty or point
+        return empty
+
+
+def _points(interleaves: tuple[int, ...]) -> Iterator[Point]:
+    for length in _LENGTHS:
+        for size in _SIZES:
+            for interleave in interleaves:
+                for rank in range(size):
+                    yield Point(length, size, rank, interleave)
+
+
+def formula(node: ast.expr) -> Formula | None:
+    """`node` as a formula, where nothing but one length and the layout goes into it."""
+    parts: dict[Role, set[str]] = {}
+    places: dict[int, Role] = {}
+    waiting: list[ast.AST] = [node]
+    count = 0
+    while waiting:
+        count += 1
+        inner = waiting.pop()
+        if count > _MOST:
+            return None
+        part = role(inner) if isinstance(inner, ast.expr) else None
+        if part is None:
+            waiting += ast.iter_child_nodes(inner)
+        else:
+            parts.setdefault(part, set()).add(ast.dump(inner))
+            places[id(inner)] = part
+    if {Role.LENGTH, Role.SIZE, Role.RANK} - parts.keys():
+        return None
+    if any(len(names) > 1 for names in parts.values()):
+        return None
+    found = Formula(node, Role.INTERLEAVE in parts, places)
+    try:
+        found.at(Point(5, 2, 1, 1))
+    except NotArithmetic:
+        return None
+    return found

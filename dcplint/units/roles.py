@@ -1,0 +1,52 @@
+"""Which part a name plays in length arithmetic: length, world size, rank or interleave size.
+
+Engines, kernels and plugins spell these in few ways (`dcp_world_size`, `CP_SIZE`, `cp_interleave`),
+as attributes, parameters and compile-time constants alike, so the last name decides.
+"""
+
+from __future__ import annotations
+
+import ast
+import enum
+import re
+
+from dcplint.facts.expressions import dotted_name
+
+_SIZE = re.compile(r"(attn_)?(d?cp|total_cp)_(world_)?size|decode_context_parallel_size", re.I)
+_RANK = re.compile(r"(attn_)?(d?cp|total_cp)_rank", re.I)
+_INTERLEAVE = re.compile(r"((d?cp|kv_cache|cp_kv_cache)_)*interleave(_size)?", re.I)
+_LENGTH = frozenset({"len", "lens", "length", "lengths", "seqlen", "seqlens", "tokens"})
+_OTHER = frozenset(
+    {"local", "block", "blocks", "page", "pages", "head", "heads", "rank", "ranks", "layer", "max"}
+)
+_GROUP = {"world_size": "size", "rank_in_group": "rank"}
+
+
+class Role(enum.Enum):
+    """A part in the arithmetic of one rank's share of a length."""
+
+    LENGTH = "L"
+    SIZE = "N"
+    RANK = "r"
+    INTERLEAVE = "I"
+
+
+def role(node: ast.expr) -> Role | None:
+    """The part that a name, an attribute or an attribute of the DCP group plays."""
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Call):
+        callee = dotted_name(node.value.func) or ""
+        if callee.rpartition(".")[2] == "get_dcp_group" and node.attr in _GROUP:
+            return Role.SIZE if _GROUP[node.attr] == "size" else Role.RANK
+        return None
+    dotted = dotted_name(node)
+    if dotted is None:
+        return None
+    name = dotted.rpartition(".")[2]
+    if _SIZE.fullmatch(name):
+        return Role.SIZE
+    if _RANK.fullmatch(name):
+        return Role.RANK
+    if _INTERLEAVE.fullmatch(name):
+        return Role.INTERLEAVE
+    words = set(name.lower().split("_"))
+    return Role.LENGTH if words & _LENGTH and not words & _OTHER else None
