@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
@@ -17,7 +19,9 @@ from dcplint.contracts.spec import EngineSpec
 from dcplint.errors import UserError
 from dcplint.program.index import Index
 
-_VERSION = re.compile(r"""^\s*(?:__version__\s*=\s*)?(?:version|__version__)\s*=\s*["']([^"']+)""", re.M)
+# `__version__ = version = "0.29.0"`, annotated or not, as version files write it.
+_NAME = r"(?:__version__|version)[ \t]*(?::[^=\n]*)?=[ \t]*"
+_VERSION = re.compile(rf"""^[ \t]*(?:{_NAME})+["']([^"']+)""", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +84,8 @@ def find_engine(
             )
         version = named or release_in(directory, pack, f"{pack.package}/__init__.py")
         how = f"--engine-path {engine_path}"
-        return Engine(pack.at(version or pack.known[-1]), False, directory, how, version is not None)
+        contract = pack.at(version or pack.known[-1])
+        return Engine(contract, False, directory, how, version is not None)
     installed = _installed(pack)
     if named is None and installed is not None:
         version, directory = installed
@@ -106,20 +111,27 @@ def package_parent(directory: Path, pack: Pack) -> Path | None:
 def release_in(directory: Path, pack: Pack, package_file: str) -> Version | None:
     """The release of an engine's source: dist-info beside the package, or its `_version.py`."""
     package = (directory / package_file).parent
-    wanted = canonicalize_name(pack.distribution)
-    for info in sorted(package.parent.glob("*.dist-info")):
-        name, _, version = info.name.removesuffix(".dist-info").partition("-")
-        if canonicalize_name(name) == wanted or canonicalize_name(name).startswith(f"{wanted}-"):
-            return _version(version)
+    info = _dist_info(package, pack)
+    if info is not None:
+        return _version(info.name.removesuffix(".dist-info").partition("-")[2])
     for name in ("_version.py", "version.py", "__init__.py"):
-        try:
-            text = (package / name).read_text(encoding="utf-8", errors="replace")
-        except OSError:
-            continue
-        match = _VERSION.search(text)
+        match = _VERSION.search(_text(package / name))
         if match:
             return _version(match.group(1))
     return None
+
+
+def _dist_info(package: Path, pack: Pack) -> Path | None:
+    """The metadata of the distribution that `package` comes from, where it lies beside it.
+
+    Some builds have names of their own (`engine-cpu`); the files that they list tell.
+    """
+    infos = sorted(package.parent.glob("*.dist-info"))
+    for info in infos:
+        if canonicalize_name(info.name.partition("-")[0]) == canonicalize_name(pack.distribution):
+            return info
+    owned = f"{pack.package}/__init__.py,"
+    return next((info for info in infos if owned in _text(info / "RECORD")), None)
 
 
 def _version(text: str) -> Version | None:
@@ -133,7 +145,7 @@ def _installed(pack: Pack) -> tuple[Version, Path] | None:
     """Release and folder of the installed engine, located without importing it."""
     try:
         distribution = metadata.distribution(pack.distribution)
-        version = _version(distribution.version)
+        version = _version(distribution.version or "")
     except (metadata.PackageNotFoundError, KeyError, OSError, ValueError):
         return None
     directory = package_parent(Path(str(distribution.locate_file(""))), pack)
@@ -162,48 +174,52 @@ def _wanted(directory: Path, pack: Pack) -> Version | None:
 
 def _requirements(directory: Path) -> Iterator[Requirement]:
     for text in (*_from_pyproject(directory), *_from_metadata(directory), *_from_files(directory)):
-        try:
+        with suppress(InvalidRequirement):  # what pip would refuse tells us nothing
             yield Requirement(text)
-        except InvalidRequirement:
-            continue  # a requirement that pip would refuse tells us nothing
 
 
-def _from_pyproject(directory: Path) -> list[str]:
-    try:
-        text = (directory / "pyproject.toml").read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        return []
+def _from_pyproject(directory: Path) -> Iterator[str]:
     from dcplint.toml import load_toml
 
     try:
-        project = load_toml(text).get("project", {})
+        document = load_toml(_text(directory / "pyproject.toml"))
     except ValueError:
-        return []  # the project's own tools will say so
-    if not isinstance(project, dict):
-        return []
-    groups = [project.get("dependencies", [])]
-    optional = project.get("optional-dependencies", {})
-    groups += optional.values() if isinstance(optional, dict) else []
-    return [entry for group in groups if isinstance(group, list) for entry in group if isinstance(entry, str)]
+        return  # the project's own tools will say so
+    project = _table(document, "project")
+    groups = [project.get("dependencies")]
+    groups += _table(project, "optional-dependencies").values()
+    groups += _table(document, "dependency-groups").values()
+    for group in groups:
+        for entry in group if isinstance(group, list) else ():
+            if isinstance(entry, str):
+                yield entry
 
 
-def _from_metadata(directory: Path) -> list[str]:
-    texts: list[str] = []
+def _table(document: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    table = document.get(key)
+    return table if isinstance(table, dict) else {}
+
+
+def _from_metadata(directory: Path) -> Iterator[str]:
+    label = "Requires-Dist:"
     for path in sorted(directory.glob("*.dist-info/METADATA")):
-        try:
-            lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-        except OSError:
-            continue
-        texts += [line.removeprefix("Requires-Dist:") for line in lines if line.startswith("Requires-Dist:")]
-    return texts
+        for line in _text(path).splitlines():
+            if line.startswith(label):
+                yield line.removeprefix(label)
 
 
-def _from_files(directory: Path) -> list[str]:
-    texts: list[str] = []
-    for path in sorted((*directory.glob("requirements*.txt"), *directory.glob("requirements/*.txt"))):
-        try:
-            lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-        except OSError:
-            continue
-        texts += [line.partition("#")[0].strip() for line in lines if not line.startswith("-")]
-    return [text for text in texts if text]
+def _from_files(directory: Path) -> Iterator[str]:
+    for pattern in ("requirements*.txt", "requirements/*.txt"):
+        for path in sorted(directory.glob(pattern)):
+            for line in _text(path).splitlines():
+                text = line.partition(" #")[0].partition(" --")[0].strip()
+                if text and text[0] not in "-#":
+                    yield text
+
+
+def _text(path: Path) -> str:
+    """The text of a file; empty where there is none."""
+    try:
+        return path.read_text(encoding="utf-8-sig", errors="replace")
+    except OSError:
+        return ""

@@ -306,10 +306,10 @@ class Linker:
         if binding.source is Source.IMPORT:
             return self._imported(module, binding)
         if binding.source is Source.CLASS:
-            symbol = module.class_at.get(binding.position[:2])
+            symbol = module.class_at.get((binding.name, *binding.position[:2]))
             return symbol or Unknown(f"class `{binding.name}` stands inside a function")
         if binding.source is Source.FUNCTION:
-            facts = module.function_at.get(binding.position[:2])
+            facts = module.function_at.get((binding.name, *binding.position[:2]))
             return FunctionSymbol(module, facts) if facts else Unknown("it is a local function")
         if binding.source is Source.PARAMETER:
             return Unknown(f"it is the parameter `{binding.name}`")

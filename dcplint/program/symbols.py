@@ -38,14 +38,14 @@ class Module:
         return tuple(ClassSymbol(self, facts) for facts in self.facts.classes)
 
     @cached_property
-    def class_at(self) -> dict[tuple[int, int], ClassSymbol]:
-        """Classes by line and column of their header."""
-        return {symbol.facts.position[:2]: symbol for symbol in self.classes}
+    def class_at(self) -> dict[tuple[str, int, int], ClassSymbol]:
+        """Classes by name, line and column of their header."""
+        return {(s.facts.name, *s.facts.position[:2]): s for s in self.classes}
 
     @cached_property
-    def function_at(self) -> dict[tuple[int, int], FunctionFacts]:
-        """Module-level functions by line and column of their header."""
-        return {facts.position[:2]: facts for facts in self.facts.functions}
+    def function_at(self) -> dict[tuple[str, int, int], FunctionFacts]:
+        """Module-level functions by name, line and column of their header."""
+        return {(f.name, *f.position[:2]): f for f in self.facts.functions}
 
 
 @dataclass(frozen=True, eq=False)

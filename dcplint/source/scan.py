@@ -75,6 +75,7 @@ class Scanner:
 
     def scan(self, data: bytes) -> Scan:
         """What one file's bytes suggest."""
+        data = b"\n" + data  # every line has one in front
         if b"\r" in data:
             data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
         found = list(_headers(data))

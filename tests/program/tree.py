@@ -36,7 +36,7 @@ from dcplint.source.roots import find_roots
 from dcplint.source.scan import Scanner
 
 ALWAYS = Releases()
-HERE = Source("engine/base.py:1@1.0")
+HERE = Source("engine/base.py:1@1.0", "rules/engine.yaml", 7)
 NAMES = ("flag", "other")
 
 
