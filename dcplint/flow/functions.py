@@ -152,9 +152,16 @@ class CallSite:
     call: ast.Call
 
 
+Setting = tuple[Function, "ast.expr | None", "ast.expr | None"]
+"""A method, the value it sets an attribute to, and the annotation it gives it."""
+
+
 @dataclass
 class Universe:
-    """All functions of `modules`."""
+    """All functions of `modules`.
+
+    settings and instances remember what `flow.types` has worked out.
+    """
 
     program: Program
     modules: tuple[Module, ...]
@@ -163,6 +170,11 @@ class Universe:
     )
     _sites: dict[str, tuple[CallSite, ...]] = field(default_factory=dict)
     _callers: dict[Function, tuple[CallSite, ...]] = field(default_factory=dict)
+    _texts: dict[tuple[Module, tuple[int, int]], str] = field(default_factory=dict)
+    settings: dict[tuple[ClassSymbol, str], tuple[Setting, ...]] = field(default_factory=dict)
+    instances: dict[tuple[Function, ast.expr], frozenset[ClassSymbol]] = field(
+        default_factory=dict
+    )
 
     @cached_property
     def _entries(self) -> tuple[tuple[Module, FunctionFacts, ClassSymbol | None, str], ...]:
@@ -195,6 +207,12 @@ class Universe:
             if word in text:
                 yield from self._with_nested(index)
 
+    def matching(self, pattern: re.Pattern[str]) -> Iterator[Function]:
+        """Every function, nested ones included, whose outermost function's text matches."""
+        for index, (_, _, _, text) in enumerate(self._entries):
+            if pattern.search(text):
+                yield from self._with_nested(index)
+
     def named(self, name: str) -> Iterator[Function]:
         """Functions and methods called `name`, nested ones excluded."""
         for index in self._by_name.get(name, ()):
@@ -202,8 +220,11 @@ class Universe:
 
     def text(self, module: Module, facts: FunctionFacts) -> str:
         """The source of the function that `facts` describes."""
-        lines = self.program.modules.text(module.tree, module.facts.path).lines
-        return "\n".join(lines[facts.lines[0] - 1 : facts.lines[1]])
+        key = (module, facts.lines)
+        if key not in self._texts:
+            lines = self.program.modules.text(module.tree, module.facts.path).lines
+            self._texts[key] = "\n".join(lines[facts.lines[0] - 1 : facts.lines[1]])
+        return self._texts[key]
 
     def function(self, module: Module, facts: FunctionFacts) -> Function | None:
         """The function that `facts` describes."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -45,12 +46,24 @@ def stale_pairs(flow: FieldFlow, field: ContractField) -> Iterator[Change]:
     """Every place after which a record's local quantity no longer belongs to its global one."""
     if field.localises is None:
         return
-    for function in flow.universe.mentioning(field.localises):
+    for function in flow.universe.matching(_touching(field)):
         for statement in function.homes:
-            if not flow.tracer.can_run(function, statement):
-                continue
-            yield from _rebuilt(flow, field, function, statement)
-            yield from _changed(flow, field, function, statement)
+            changes = [
+                *_rebuilt(flow, field, function, statement),
+                *_changed(flow, field, function, statement),
+            ]
+            if changes and flow.tracer.can_run(function, statement):
+                yield from changes
+
+
+def _touching(field: ContractField) -> re.Pattern[str]:
+    """What the text of a function that rebuilds or changes the pair must hold."""
+    name = field.localises
+    return re.compile(
+        rf"\b{name}\s*=(?!=)"  # a keyword, or an assignment to an attribute
+        rf"|\.{name}(?:\[[^\]]*\])?\s*(?:[-+*/|&]=|\.\w+_\()"  # an in-place change
+        rf"|\.{name}\s*\[[^\]]*\]\s*="
+    )
 
 
 # Records rebuilt with one half of the pair new

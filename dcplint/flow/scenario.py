@@ -24,9 +24,10 @@ class Scenario:
     """Evaluates tests when DCP is on."""
 
     universe: Universe
-    _active: set[tuple[Function, str]] = field(default_factory=set)
-    _truths: dict[tuple[Function, str], bool | None] = field(default_factory=dict)
-    _sizes: dict[tuple[Function, str], bool] = field(default_factory=dict)
+    _active: set[tuple[Function, ast.expr]] = field(default_factory=set)
+    _truths: dict[tuple[Function, ast.expr], bool | None] = field(default_factory=dict)
+    _sizes: dict[tuple[Function, ast.expr], bool] = field(default_factory=dict)
+    _dumps: dict[ast.expr, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         contract = self.universe.program.contract
@@ -36,7 +37,7 @@ class Scenario:
     def truth(self, function: Function, test: ast.expr, known: Known | None = None) -> bool | None:
         """The value of `test` in `function`; `known` holds tests decided by the path, by dump."""
         if known:
-            decided = known.get(ast.dump(test))
+            decided = known.get(self._dump(test))
             if decided is not None:
                 return decided
         if isinstance(test, ast.Constant):
@@ -52,8 +53,13 @@ class Scenario:
             return None if None in values else not deciding
         return self._followed(function, test)
 
+    def _dump(self, test: ast.expr) -> str:
+        if test not in self._dumps:
+            self._dumps[test] = ast.dump(test)
+        return self._dumps[test]
+
     def _followed(self, function: Function, test: ast.expr) -> bool | None:
-        key = (function, ast.dump(test))
+        key = (function, test)
         if key not in self._truths:
             if key in self._active or len(self._active) > _DEPTH:
                 return None
@@ -81,6 +87,8 @@ class Scenario:
 
     def _compared(self, function: Function, test: ast.Compare) -> bool | None:
         left, right = test.left, test.comparators[0]
+        if not _is_number(left) and not _is_number(right):
+            return None
         size = ast.Name(next(iter(self.universe.program.contract.vocabulary.sizes), ""))
         if self.is_size(function, left):
             left = size
@@ -92,7 +100,7 @@ class Scenario:
         """Whether `node` is the DCP world size, by its name or by what it was set to."""
         if self._guards.is_size(node):
             return True
-        key = (function, ast.dump(node))
+        key = (function, node)
         if key not in self._sizes:
             self._sizes[key] = False  # a size defined in terms of itself is none
             values = self._definitions(function, node)
@@ -155,3 +163,7 @@ class Scenario:
         returns = [node for node in function.homes if isinstance(node, ast.Return)]
         values = [(function, node.value) for node in returns if node.value is not None]
         return values if values and len(values) == len(returns) else None
+
+
+def _is_number(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, int)

@@ -95,6 +95,7 @@ class Tracer:
     scenario: Scenario = field(init=False)
     _memo: dict[object, tuple[Outcome, ...]] = field(default_factory=dict)
     _active: set[object] = field(default_factory=set)
+    _leaves: dict[ast.stmt, bool] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.scenario = Scenario(self.universe)
@@ -128,18 +129,23 @@ class Tracer:
         return True
 
     def _always_leaves(self, function: Function, node: ast.stmt) -> bool:
+        if node not in self._leaves:
+            self._leaves[node] = self._find_leaving(function, node)
+        return self._leaves[node]
+
+    def _find_leaving(self, function: Function, node: ast.stmt) -> bool:
         if isinstance(node, _EXITS):
             return True
         if isinstance(node, ast.Assert):
             return self.scenario.truth(function, node.test) is False
         if not isinstance(node, ast.If):
             return False
-        truth = self.scenario.truth(function, node.test)
         taken = any(self._always_leaves(function, n) for n in node.body)
         other = any(self._always_leaves(function, n) for n in node.orelse)
-        if truth is None:
-            return taken and other
-        return taken if truth else other
+        if taken is other:
+            return taken
+        truth = self.scenario.truth(function, node.test)
+        return taken if truth is True else truth is False and other
 
     # Walking back
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TypeGuard
 
 from dcplint.facts.expressions import dotted_name
-from dcplint.flow.functions import Function, Universe
+from dcplint.flow.functions import Function, Setting, Universe
 from dcplint.program.symbols import ClassSymbol
 
 _DEPTH = 4
@@ -17,6 +17,17 @@ def classes_of(
     universe: Universe, function: Function, node: ast.expr, depth: int = _DEPTH
 ) -> frozenset[ClassSymbol]:
     """The classes `node` may be an instance of in `function`; empty where it cannot be told."""
+    if depth < _DEPTH:
+        return _classes_of(universe, function, node, depth)
+    key = (function, node)
+    if key not in universe.instances:
+        universe.instances[key] = _classes_of(universe, function, node, depth)
+    return universe.instances[key]
+
+
+def _classes_of(
+    universe: Universe, function: Function, node: ast.expr, depth: int
+) -> frozenset[ClassSymbol]:
     if depth == 0:
         return frozenset()
     found: set[ClassSymbol] = set()
@@ -120,16 +131,22 @@ def _of_attribute(
             yield classes_of(universe, method, value, depth - 1)
 
 
-def attribute_settings(
-    universe: Universe, owner: ClassSymbol, name: str
-) -> Iterator[tuple[Function, ast.expr | None, ast.expr | None]]:
+def attribute_settings(universe: Universe, owner: ClassSymbol, name: str) -> tuple[Setting, ...]:
     """(method, value, annotation) of every `self.name = value` in the class and its ancestors.
 
     A property of that name comes alone, as itself, without value and annotation.
     """
+    key = (owner, name)
+    if key not in universe.settings:
+        universe.settings[key] = tuple(_settings(universe, owner, name))
+    return universe.settings[key]
+
+
+def _settings(universe: Universe, owner: ClassSymbol, name: str) -> Iterator[Setting]:
+    written = f"self.{name}"
     for entry in universe.program.mro(owner).classes:
         for facts in entry.facts.methods:
-            if name not in universe.text(entry.module, facts):
+            if facts.name != name and written not in universe.text(entry.module, facts):
                 continue
             method = universe.function(entry.module, facts)
             if method is None:

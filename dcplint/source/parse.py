@@ -68,9 +68,11 @@ def parse_function(
 
     Line numbers and columns of the result are those of the file. Raises UnreadableSource.
     """
-    source = "\n".join(["if 1:" if lines[first - 1][:1] in " \t" else "", *lines[first - 1 : last]])
-    tree = parse_text(source)
-    ast.increment_lineno(tree, first - 2)
+    # The function keeps its line numbers when as many lines stand before it as in the file; an
+    # indented one needs a block to stand in.
+    opening = "if 1:" if lines[first - 1][:1] in " \t" else ""
+    above = "\n" * (first - 2) + opening + "\n" if first > 1 else ""
+    tree = parse_text(above + "\n".join(lines[first - 1 : last]))
     for node in ast.walk(tree):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             return node
