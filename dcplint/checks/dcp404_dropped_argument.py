@@ -1,0 +1,223 @@
+"""The kernel call of the DCP branch leaves out an argument that its sibling passes.
+
+## What it flags
+An impl whose method branches on DCP, where the branch (or the method that it calls) runs the same
+kernel as the code beside it and leaves out an argument that changes the result: attention sinks,
+the soft cap, the window, slopes, scales of quantized tensors, the number of splits. Lengths, block
+tables, causal flags and schedules differ between the branches on purpose.
+
+## Why it breaks
+Under DCP the model computes other attention than without: no error, other answers. Where the
+argument sizes what the metadata was planned for, the kernel crashes.
+
+## Bad
+```python
+class MyImpl(AttentionImpl):
+    supports_dcp = True
+    can_return_lse_for_decode = True
+
+    def forward(self, q, k, v, meta):
+        if self.dcp_world_size > 1:
+            return self.forward_with_dcp(q, k, v, meta)
+        return kernel(q=q, k=k, v=v, lens=meta.seq_lens, softcap=self.cap, s_aux=self.sinks)
+
+    def forward_with_dcp(self, q, k, v, meta):
+        return kernel(q=q, k=k, v=v, lens=meta.dcp_local_seq_lens, softcap=self.cap)
+```
+
+## Good
+```python
+class MyImpl(AttentionImpl):
+    supports_dcp = True
+    can_return_lse_for_decode = True
+
+    def forward(self, q, k, v, meta):
+        if self.dcp_world_size > 1:
+            return self.forward_with_dcp(q, k, v, meta)
+        return kernel(q=q, k=k, v=v, lens=meta.seq_lens, softcap=self.cap, s_aux=self.sinks)
+
+    def forward_with_dcp(self, q, k, v, meta):
+        sinks = self.sinks if self.dcp_rank == 0 else None
+        return kernel(
+            q=q, k=k, v=v, lens=meta.dcp_local_seq_lens, softcap=self.cap, s_aux=sinks
+        )
+```
+
+## How it is confirmed
+The impl decodes with the argument set to something that matters, with DCP and without.
+
+## Known limits
+Only keyword arguments are compared, and one level of calls. An argument that any kernel call of the
+DCP branch passes counts as passed, and so does one whose value that code mentions at all.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dcplint.checks.base import Context, Rule
+from dcplint.facts.expressions import dotted_name, shorten
+from dcplint.facts.positions import position
+from dcplint.findings.model import Evidence, Finding, Role, Severity
+from dcplint.flow.functions import callee_name
+from dcplint.flow.outputs import OutputFlow
+from dcplint.program.dcp_use import refusal
+from dcplint.program.guards import Guards
+from dcplint.program.program import Method, Program
+from dcplint.program.reach import refusing_impls
+from dcplint.program.symbols import ClassSymbol
+
+RULE = Rule(
+    code="DCP404",
+    name="dropped-argument",
+    summary="flags DCP branches whose kernel call leaves out an argument that its sibling passes",
+    severity=Severity.ERROR,
+    since="0.1.0",
+    probe="the impl with the argument set to something that matters, with DCP and without",
+)
+
+# Arguments of attention kernels that change what is computed, whichever tokens it is computed over.
+_SEMANTIC = frozenset(
+    {
+        "alibi_slopes", "k_descale", "k_scale", "logits_soft_cap", "num_splits", "q_descale",
+        "s_aux", "sinks", "softcap", "v_descale", "v_scale", "window_left", "window_size",
+    }
+)  # fmt: skip
+_SHARED = 0.7  # of the arguments, by which two calls are of the same kernel under two names
+_ENOUGH = 8
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """A call with keyword arguments, and the method that makes it."""
+
+    method: Method
+    node: ast.Call
+
+    @property
+    def given(self) -> dict[str, ast.expr]:
+        """The keyword arguments."""
+        return {k.arg: k.value for k in self.node.keywords if k.arg is not None}
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it passes more than is written."""
+        return any(k.arg is None for k in self.node.keywords)
+
+
+@dataclass(frozen=True, slots=True)
+class _Branch:
+    """A branch that only DCP takes, with the code beside it."""
+
+    inside: tuple[_Call, ...]
+    beside: tuple[_Call, ...]
+    mentions: frozenset[str]
+
+
+def check(context: Context) -> Iterator[Finding]:
+    """Yield a finding per kernel call and argument that the DCP branch leaves out."""
+    program = context.program
+    told: set[object] = set()
+    flow = OutputFlow(program)
+    for symbol in program.classes("impl"):
+        for branch in _branches(program, symbol):
+            for call, sibling, name in _dropped(branch):
+                key = (call.method.owner.module, position(call.node), name)
+                if key in told:
+                    continue
+                told.add(key)
+                if _is_refused(flow, symbol, sibling.given[name]):
+                    continue
+                yield _finding(context, call, sibling, name)
+
+
+def _branches(program: Program, symbol: ClassSymbol) -> Iterator[_Branch]:
+    vocabulary = program.contract.vocabulary
+    lines = program.modules.text(symbol.module.tree, symbol.path).lines
+    for facts in symbol.facts.methods:
+        text = "\n".join(lines[facts.lines[0] - 1 : facts.lines[1]])
+        if facts.name == "__init__" or not any(size in text for size in vocabulary.sizes):
+            continue
+        method = Method(symbol, facts)
+        node = program.function(symbol.module, facts)
+        if node is None:
+            continue
+        guards = Guards(vocabulary, lambda dotted, m=method: program.canonical(m, dotted))  # type: ignore[misc]
+        for inner in ast.walk(node):
+            if isinstance(inner, ast.stmt):
+                guards.learn(inner)
+        for inner in ast.walk(node):
+            if isinstance(inner, ast.If):
+                for body, when in ((inner.body, True), (inner.orelse, False)):
+                    if body and guards.is_exclusive(inner.test, when):
+                        yield _branch(program, method, node, body)
+
+
+def _branch(program: Program, method: Method, node: ast.AST, body: list[ast.stmt]) -> _Branch:
+    within = [inner for statement in body for inner in ast.walk(statement)]
+    inside = [_Call(method, n) for n in within if isinstance(n, ast.Call)]
+    mentioned = set(within)
+    for call in list(inside):
+        dotted = dotted_name(call.node.func) or ""
+        owner, _, name = dotted.rpartition(".")
+        found = program.method(method.owner, name) if owner == "self" else None
+        function = program.function(found.owner.module, found.facts) if found else None
+        if found is not None and function is not None:
+            nodes = list(ast.walk(function))
+            mentioned |= set(nodes)
+            inside += [_Call(found, n) for n in nodes if isinstance(n, ast.Call)]
+    beside = [
+        _Call(method, n) for n in ast.walk(node) if isinstance(n, ast.Call) and n not in within
+    ]
+    attributes = {n.attr for n in mentioned if isinstance(n, ast.Attribute)}
+    names = {n.id for n in mentioned if isinstance(n, ast.Name)}
+    return _Branch(tuple(inside), tuple(beside), frozenset(attributes | names))
+
+
+def _dropped(branch: _Branch) -> Iterator[tuple[_Call, _Call, str]]:
+    """(call, sibling, argument) for what no kernel call of the branch passes."""
+    for sibling in branch.beside:
+        wanted = _SEMANTIC & sibling.given.keys()
+        same = [call for call in branch.inside if _is_same_kernel(call, sibling)]
+        same.sort(key=lambda call: position(call.node))
+        if not wanted or not same or any(call.is_open for call in same):
+            continue
+        passed = {name for call in branch.inside for name in call.given}
+        for name in sorted(wanted - passed):
+            value = dotted_name(sibling.given[name])
+            if value is not None and value.rpartition(".")[2] not in branch.mentions:
+                yield same[0], sibling, name
+
+
+def _is_same_kernel(call: _Call, sibling: _Call) -> bool:
+    mine, other = call.given.keys(), sibling.given.keys()
+    if callee_name(call.node) == callee_name(sibling.node):
+        return bool(mine)
+    shared = mine & other
+    return len(shared) >= _ENOUGH and len(shared) >= _SHARED * len(mine)
+
+
+def _is_refused(flow: OutputFlow, symbol: ClassSymbol, value: ast.expr) -> bool:
+    """Whether the class cannot run under DCP, or not with this argument."""
+    program = flow.program
+    if refusal(program, symbol) is not None or refusing_impls(program, symbol):
+        return True
+    name = (dotted_name(value) or "").rpartition(".")[2]
+    refused = {(f"{name} is None", True), (name, False)}
+    return any(len(clause) == 1 and clause <= refused for clause in flow.refused(symbol))
+
+
+def _finding(context: Context, call: _Call, sibling: _Call, name: str) -> Finding:
+    program = context.program
+    kernel = callee_name(call.node)
+    mine, other = (c.method.facts.qualname for c in (call, sibling))
+    where = program.location(sibling.method.owner.module, position(sibling.node))
+    return RULE.finding(
+        f"`{mine}` runs `{kernel}` under DCP without `{name}`, which `{other}` passes without DCP "
+        f"({name}={shorten(sibling.given[name])})",
+        program.location(call.method.owner.module, position(call.node.func)),
+        symbol=mine,
+        evidence=(Evidence(f"{other} passes {name} here", where, Role.ORIGIN),),
+    )
