@@ -20,6 +20,7 @@ from dcplint.program.program import Program
 from dcplint.program.symbols import ClassSymbol, FunctionSymbol, Module
 
 Node = ast.FunctionDef | ast.AsyncFunctionDef
+_PARTS = (ast.expr, ast.withitem)
 _CALLED = re.compile(r"(\w+)\(")
 
 
@@ -48,6 +49,19 @@ class Function:
         found: dict[ast.stmt, Home] = {}
         _settle(self.node.body, None, found)
         return found
+
+    @cached_property
+    def mentions(self) -> dict[str, tuple[ast.stmt, ...]]:
+        """The statements that themselves name a variable, an attribute or a keyword argument."""
+        found: dict[str, dict[ast.stmt, None]] = {}
+        for statement in self.homes:
+            for child in ast.iter_child_nodes(statement):
+                for node in ast.walk(child) if isinstance(child, _PARTS) else ():
+                    for kind in ("id", "attr", "arg"):
+                        name = getattr(node, kind, None)
+                        if isinstance(name, str):
+                            found.setdefault(name, {})[statement] = None
+        return {name: tuple(statements) for name, statements in found.items()}
 
     @cached_property
     def nested(self) -> tuple[Function, ...]:

@@ -159,7 +159,7 @@ class Settled:
         if name in function.parameters:
             return None
         values: list[tuple[Function, ast.expr]] = []
-        for statement in function.homes:
+        for statement in function.mentions.get(name, ()):
             found = list(_bound(statement, name))
             if found and self.reachable(function, statement):
                 if None in found:
@@ -189,7 +189,7 @@ class Settled:
         for function in self.universe.mentioning(name):
             if function.node.name == name and function.is_property:
                 return None
-            for statement in function.homes:
+            for statement in function.mentions.get(name, ()):
                 settings = list(_set(statement, name))
                 if settings and self.reachable(function, statement):
                     if None in settings:
