@@ -89,6 +89,7 @@ class OutputFlow:
 
     def __init__(self, program: Program) -> None:
         self.program = program
+        self._refused: dict[ClassSymbol, Clauses] = {}
 
     @cached_property
     def universe(self) -> Universe:
@@ -125,36 +126,45 @@ class OutputFlow:
 
     def missing(self, owed: Owed) -> tuple[Missing, ...]:
         """Where the method can return None in place of the value, once per place."""
-        walk = _Walk(self, owed.symbol)
+        # Few methods have a None in them at all: those are looked at closely.
+        found = self._none_ways(owed, closely=False)
+        if found is None or found:
+            found = self._none_ways(owed, closely=True)
+        places: dict[object, Missing] = {}
+        for origin, tests in found or ():
+            key = (origin.module, origin.position)
+            if key not in places or len(tests) < len(places[key].tests):
+                places[key] = Missing(origin, tests)
+        return tuple(places.values())
+
+    def _none_ways(self, owed: Owed, closely: bool) -> list[tuple[Step, tuple[str, ...]]] | None:
+        """Where the value is None, and the tests that lead there; None if there is too much."""
+        walk = _Walk(self, owed.symbol, closely)
+        found = []
         try:
-            ways = list(walk.ways(owed.method, {}, 0))
+            for way in walk.ways(owed.method, {}, 0):
+                value = (way.returned or Value()).element(owed.output.element)
+                if value.state is not State.NONE or value.origin is None:
+                    continue
+                if can_hold((*way.under, *self.refused(owed.symbol))):
+                    found.append((value.origin, way.tests))
         except TooManyWays:
-            return ()
-        found: dict[object, Missing] = {}
-        refused: Clauses | None = None
-        for way in ways:
-            value = (way.returned or Value()).element(owed.output.element)
-            if value.state is not State.NONE or value.origin is None:
-                continue
-            refused = self.refused(owed.symbol) if refused is None else refused
-            if not can_hold((*way.under, *refused)):
-                continue
-            key = (value.origin.module, value.origin.position)
-            if key not in found or len(way.tests) < len(found[key].tests):
-                found[key] = Missing(value.origin, way.tests)
-        return tuple(found.values())
+            return None
+        return found
 
     # What constructors refuse
 
     def refused(self, symbol: ClassSymbol) -> Clauses:
         """What holds of an instance of `symbol` under DCP, since constructors refuse all else."""
-        owners = [symbol, *self._builders(symbol)]
-        return tuple(
-            clause
-            for owner in owners
-            for function in self._constructors(owner)
-            for clause in self._refused_by(function)
-        )
+        if symbol not in self._refused:
+            owners = [symbol, *self._builders(symbol)]
+            self._refused[symbol] = tuple(
+                clause
+                for owner in owners
+                for function in self._constructors(owner)
+                for clause in self._refused_by(function)
+            )
+        return self._refused[symbol]
 
     def _builders(self, impl: ClassSymbol) -> Iterator[ClassSymbol]:
         accessors = {a.returns: a.name for a in self.program.contract.accessors}
@@ -182,7 +192,7 @@ class OutputFlow:
             return _text(bare, test)
 
         def truth(test: ast.expr) -> bool | None:
-            return self.settled.truth(function, test)
+            return self.settled.scenario.truth(function, test)
 
         for node in function.homes:
             if not isinstance(node, (ast.Raise, ast.Assert)):
@@ -226,10 +236,14 @@ def _text(bare: Bare, test: ast.expr) -> str:
 
 @dataclass
 class _Walk:
-    """Walks methods of one class forwards."""
+    """Walks methods of one class forwards.
+
+    closely: flags are followed to where they are set; if not, only DCP itself decides tests.
+    """
 
     flow: OutputFlow
     symbol: ClassSymbol
+    closely: bool = True
     count: int = 0
     _relevant: dict[Function, frozenset[str]] = field(default_factory=dict)
 
@@ -361,7 +375,12 @@ class _Walk:
             found = way.env[test.id]
             if found.truth is not None or test.id in function.parameters:
                 return found.truth
-        return self.flow.settled.truth(function, test)
+        return self.known(function, test)
+
+    def known(self, function: Function, test: ast.expr) -> bool | None:
+        """What a test is whenever DCP is on."""
+        settled = self.flow.settled
+        return (settled if self.closely else settled.scenario).truth(function, test)
 
     def matters(self, function: Function, node: ast.stmt) -> bool:
         """Whether a statement can leave the function or set what it returns."""
@@ -476,7 +495,7 @@ class _Walk:
         elif isinstance(node, ast.Call):
             yield from self.call(function, node, way, depth)
         else:
-            truth = self.flow.settled.truth(function, node)
+            truth = self.known(function, node)
             yield Value(truth=truth, meaning=self.meaning(node, way)), way
 
     def display(
@@ -540,7 +559,7 @@ class _Walk:
             return way.env[node.id]
         if isinstance(node, ast.Constant):
             return next(self.value(where, node, way, _DEPTH))[0]
-        truth = self.flow.settled.truth(where, node)
+        truth = self.known(where, node)
         return Value(truth=truth, meaning=self.meaning(node, way))
 
     def callee(self, function: Function, call: ast.Call) -> Function | None:

@@ -17,7 +17,7 @@ from dcplint.flow.functions import Function, Universe, expressions
 from dcplint.flow.scenario import Scenario
 
 K = TypeVar("K")
-_DEPTH = 60
+_DEPTH = 9
 _LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 
 
@@ -37,6 +37,7 @@ class Settled:
     _values: dict[tuple[Function, str], Constant | None] = field(default_factory=dict)
     _attributes: dict[str, Constant | None] = field(default_factory=dict)
     _active: set[object] = field(default_factory=set)
+    _leaving: dict[ast.stmt, bool] = field(default_factory=dict)
 
     def truth(self, function: Function, test: ast.expr) -> bool | None:
         """The value of `test` in `function`; None where it depends on more than DCP."""
@@ -65,7 +66,9 @@ class Settled:
             return True
         if not isinstance(node, ast.If):
             return False
-        if not any(isinstance(inner, _LEAVES) for inner in ast.walk(node)):
+        if node not in self._leaving:
+            self._leaving[node] = any(isinstance(inner, _LEAVES) for inner in ast.walk(node))
+        if not self._leaving[node]:
             return False
         taken = any(self._leaves(function, inner) for inner in node.body)
         other = any(self._leaves(function, inner) for inner in node.orelse)
@@ -186,7 +189,7 @@ class Settled:
                         if found is not None and default != found:
                             return None
                         found = default
-        for function in self.universe.mentioning(name):
+        for function in self._setters(name):
             if function.node.name == name and function.is_property:
                 return None
             for statement in function.mentions.get(name, ()):
@@ -199,6 +202,16 @@ class Settled:
             return None
         common = self._same(values)
         return common if found is None or common == found else None
+
+    def _setters(self, name: str) -> Iterator[Function]:
+        """The functions whose text looks as if it gave something of that name a value."""
+        seen: set[Function] = set()
+        given = (f"{name}{sign}" for sign in ("=", " =", ": ", " +=", " -="))
+        for words in (*given, f".{name}, self.", f"def {name}("):
+            for function in self.universe.mentioning(words):
+                if function not in seen:
+                    seen.add(function)
+                    yield function
 
     def _call(self, function: Function, call: ast.Call) -> Constant | None:
         """What every return that can run gives."""
