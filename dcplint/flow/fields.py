@@ -217,7 +217,7 @@ def producers(outcomes: tuple[Outcome, ...], field: ContractField) -> tuple[Step
     found: dict[object, Step] = {}
     for outcome in outcomes:
         if outcome.state is State.SET:
-            step = _producing(outcome, field)
+            step = outcome.producer(field.name)
             if step is not None:
                 found.setdefault((step.module, step.position[0]), step)
     return tuple(found.values())
@@ -228,20 +228,11 @@ def gaps(outcomes: tuple[Outcome, ...]) -> tuple[Outcome, ...]:
     return tuple(outcome for outcome in outcomes if outcome.state is State.NONE)
 
 
-def _producing(outcome: Outcome, field: ContractField) -> Step | None:
-    """The last step that speaks of the field: an assignment to it, or a record built with it."""
-    for step in reversed(outcome.steps):
-        if field.name in step.text:
-            return step
-    return outcome.origin
-
-
 def _attributes(statement: ast.stmt, name: str) -> Iterator[ast.Attribute]:
     for expression in expressions(statement):
         for node in ast.walk(expression):
-            if isinstance(node, ast.Attribute) and node.attr == name:
-                if isinstance(node.ctx, ast.Load):
-                    yield node
+            if isinstance(node, ast.Attribute) and (node.attr, type(node.ctx)) == (name, ast.Load):
+                yield node
 
 
 def _fallbacks(field: ContractField, function: Function, statement: ast.stmt) -> Iterator[Fallback]:

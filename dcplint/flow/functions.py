@@ -15,11 +15,13 @@ from functools import cached_property
 from dcplint.facts.expressions import dotted_name
 from dcplint.facts.extract import Place, local_bindings
 from dcplint.facts.functions import parameters
-from dcplint.facts.model import Binding, FunctionFacts
+from dcplint.facts.model import Binding, FunctionFacts, Source
+from dcplint.flow.conditions import telling
+from dcplint.flow.graph import Graph, Node, own_nodes
 from dcplint.program.program import Program
 from dcplint.program.symbols import ClassSymbol, FunctionSymbol, Module
 
-Node = ast.FunctionDef | ast.AsyncFunctionDef
+Definition = ast.FunctionDef | ast.AsyncFunctionDef
 _PARTS = (ast.expr, ast.withitem)
 _CALLED = re.compile(r"(\w+)\(")
 
@@ -33,7 +35,7 @@ class Function:
     """
 
     module: Module
-    node: Node
+    node: Definition
     qualname: str
     owner: ClassSymbol | None = None
     outer: Function | None = None
@@ -84,20 +86,92 @@ class Function:
         outer = self.outer.scopes if self.outer else ()
         return (*outer, self.bindings)
 
+    @cached_property
+    def graph(self) -> Graph:
+        """The control flow of the body."""
+        return Graph(self.node.body)
+
+    @cached_property
+    def own_nodes(self) -> dict[ast.stmt, tuple[ast.AST, ...]]:
+        """The nodes of each statement's own expressions."""
+        return {node: tuple(own_nodes(node)) for node in self.homes}
+
+    @cached_property
+    def calls(self) -> dict[ast.stmt, tuple[ast.Call, ...]]:
+        """The calls that each statement makes itself; statements without any are left out."""
+        found = {
+            node: tuple(inner for inner in nodes if isinstance(inner, ast.Call))
+            for node, nodes in self.own_nodes.items()
+        }
+        return {node: made for node, made in found.items() if made}
+
+    @cached_property
+    def telling(self) -> frozenset[str]:
+        """Its tests that can contradict each other or an assignment, by dump."""
+        tests = [edge.test for node in self.graph.nodes for edge in node.before if edge.test]
+        return telling(dict.fromkeys(tests), self.local_names)
+
+    @cached_property
+    def local_names(self) -> frozenset[str]:
+        """The variables that are its own: not free, not global, not imported."""
+        free = {
+            name
+            for node in self.homes
+            if isinstance(node, (ast.Nonlocal, ast.Global))
+            for name in node.names
+        }
+        own = (b.name for b in self.bindings if b.source is not Source.IMPORT)
+        return frozenset(own) - free
+
+    def rebinds(self, parameter: str) -> bool:
+        """Whether its own statements give `parameter` another value."""
+        bound = (b for b in self.bindings if b.source is not Source.PARAMETER)
+        return any(binding.name == parameter for binding in bound)
+
+    @cached_property
+    def nonlocals(self) -> frozenset[str]:
+        """Variables that the functions nested in it may change."""
+        inner = (node for nested in self.nested for node in nested.homes)
+        return frozenset(n for node in inner if isinstance(node, ast.Nonlocal) for n in node.names)
+
+    @cached_property
+    def attributes_set(self) -> frozenset[str]:
+        """The attributes that its own statements set, of whatever object."""
+        found: set[str] = set()
+        for node in self.homes:
+            for inner in self.own_nodes[node]:
+                if isinstance(inner, ast.Attribute) and isinstance(inner.ctx, ast.Store):
+                    found.add(inner.attr)
+                elif isinstance(inner, ast.Call) and callee_name(inner) == "setattr":
+                    named = [a.value for a in inner.args[1:2] if isinstance(a, ast.Constant)]
+                    found |= {name for name in named if isinstance(name, str)}
+        return frozenset(found)
+
+    @cached_property
+    def yields(self) -> tuple[tuple[ast.stmt, ast.Yield | ast.YieldFrom], ...]:
+        """What it yields, with the statements that do."""
+        return tuple(
+            (node, inner)
+            for node, nodes in self.own_nodes.items()
+            for inner in nodes
+            if isinstance(inner, (ast.Yield, ast.YieldFrom))
+        )
+
     @property
     def is_method(self) -> bool:
         """Whether its first parameter is the instance or the class."""
         if self.owner is None or self.outer is not None:
             return False
-        return "staticmethod" not in self._decorators
+        return "staticmethod" not in self.decorators
 
     @property
     def is_property(self) -> bool:
         """Whether reading the attribute runs it."""
-        return bool(self._decorators & {"property", "cached_property"})
+        return bool(self.decorators & {"property", "cached_property"})
 
     @cached_property
-    def _decorators(self) -> frozenset[str]:
+    def decorators(self) -> frozenset[str]:
+        """The last names of its decorators."""
         names = (dotted_name(d) or "" for d in self.node.decorator_list)
         return frozenset(name.rpartition(".")[2] for name in names)
 
@@ -141,14 +215,6 @@ def expressions(node: ast.stmt) -> Iterator[ast.expr]:
             yield child.context_expr
 
 
-def calls(node: ast.stmt) -> Iterator[ast.Call]:
-    """The calls that a statement makes itself."""
-    for expression in expressions(node):
-        for inner in ast.walk(expression):
-            if isinstance(inner, ast.Call):
-                yield inner
-
-
 def callee_name(call: ast.Call) -> str:
     """The last name of what is called: `m` for `x.y.m()` and `f().m()`."""
     callee = call.func
@@ -164,6 +230,11 @@ class CallSite:
     function: Function
     statement: ast.stmt
     call: ast.Call
+
+    @property
+    def nodes(self) -> list[Node]:
+        """The nodes of the caller's control flow that make the call."""
+        return self.function.graph.at(self.statement)
 
 
 Setting = tuple[Function, "ast.expr | None", "ast.expr | None"]
@@ -186,14 +257,14 @@ class Universe:
     _callers: dict[Function, tuple[CallSite, ...]] = field(default_factory=dict)
     _texts: dict[tuple[Module, tuple[int, int]], str] = field(default_factory=dict)
     settings: dict[tuple[ClassSymbol, str], tuple[Setting, ...]] = field(default_factory=dict)
-    instances: dict[tuple[Function, ast.expr], frozenset[ClassSymbol]] = field(
-        default_factory=dict
-    )
+    instances: dict[tuple[Function, ast.expr], frozenset[ClassSymbol]] = field(default_factory=dict)
 
     @cached_property
-    def _entries(self) -> tuple[tuple[Module, FunctionFacts, ClassSymbol | None, str], ...]:
+    def entries(self) -> tuple[tuple[Module, FunctionFacts, ClassSymbol | None, str], ...]:
+        """Every outermost function and method: module, facts, class, source."""
         found = []
         for module in self.modules:
+            owned: list[tuple[FunctionFacts, ClassSymbol | None]]
             owned = [(f, None) for f in module.facts.functions]
             owned += [(m, symbol) for symbol in module.classes for m in symbol.facts.methods]
             for facts, owner in owned:
@@ -203,7 +274,7 @@ class Universe:
     @cached_property
     def _by_called(self) -> dict[str, list[int]]:
         found: dict[str, list[int]] = {}
-        for index, (_, facts, _, text) in enumerate(self._entries):
+        for index, (_, facts, _, text) in enumerate(self.entries):
             for name in set(_CALLED.findall(text)) | {facts.name}:
                 found.setdefault(name, []).append(index)
         return found
@@ -211,19 +282,22 @@ class Universe:
     @cached_property
     def _by_name(self) -> dict[str, list[int]]:
         found: dict[str, list[int]] = {}
-        for index, (_, facts, _, _) in enumerate(self._entries):
+        for index, (_, facts, _, _) in enumerate(self.entries):
             found.setdefault(facts.name, []).append(index)
         return found
 
-    def mentioning(self, word: str) -> Iterator[Function]:
-        """Every function, nested ones included, whose outermost function contains `word`."""
-        for index, (_, _, _, text) in enumerate(self._entries):
-            if word in text:
+    def mentioning(self, word: str, pattern: re.Pattern[str] | None = None) -> Iterator[Function]:
+        """Every function, nested ones included, whose outermost function contains `word`.
+
+        pattern: what its text must match too.
+        """
+        for index, (_, _, _, text) in enumerate(self.entries):
+            if word in text and (pattern is None or pattern.search(text)):
                 yield from self._with_nested(index)
 
     def matching(self, pattern: re.Pattern[str]) -> Iterator[Function]:
         """Every function, nested ones included, whose outermost function's text matches."""
-        for index, (_, _, _, text) in enumerate(self._entries):
+        for index, (_, _, _, text) in enumerate(self.entries):
             if pattern.search(text):
                 yield from self._with_nested(index)
 
@@ -231,6 +305,18 @@ class Universe:
         """Functions and methods called `name`, nested ones excluded."""
         for index in self._by_name.get(name, ()):
             yield from self._with_nested(index)[:1]
+
+    def calling(self, name: str) -> Iterator[tuple[Module, str]]:
+        """Module and qualified name of the functions that call something called `name`."""
+        for index in self._by_called.get(name, ()):
+            module, facts, _, _ = self.entries[index]
+            yield module, facts.qualname
+
+    def keys_named(self, name: str) -> Iterator[tuple[Module, str]]:
+        """Module and qualified name of the functions called `name`."""
+        for index in self._by_name.get(name, ()):
+            module, facts, _, _ = self.entries[index]
+            yield module, facts.qualname
 
     def text(self, module: Module, facts: FunctionFacts) -> str:
         """The source of the function that `facts` describes."""
@@ -243,7 +329,7 @@ class Universe:
     def function(self, module: Module, facts: FunctionFacts) -> Function | None:
         """The function that `facts` describes."""
         for index in self._by_name.get(facts.name, ()):
-            entry = self._entries[index]
+            entry = self.entries[index]
             if entry[0] is module and entry[1].lines == facts.lines:
                 return next(iter(self._with_nested(index)), None)
         node = self.program.function(module, facts)
@@ -262,14 +348,14 @@ class Universe:
                 CallSite(function, statement, call)
                 for index in self._by_called.get(name, ())
                 for function in self._with_nested(index)
-                for statement in function.homes
-                for call in calls(statement)
+                for statement, made in function.calls.items()
+                for call in made
                 if callee_name(call) == name
             )
         return self._sites[name]
 
     def _with_nested(self, index: int) -> tuple[Function, ...]:
-        module, facts, owner, _ = self._entries[index]
+        module, facts, owner, _ = self.entries[index]
         key = (module, facts.lines)
         if key not in self._parsed:
             node = self.program.function(module, facts)
@@ -285,7 +371,7 @@ class Universe:
         """The functions of the universe that `call`, made by `statement`, may run."""
         callee = call.func
         if isinstance(callee, ast.Name):
-            return self._by_plain_name(function, callee.id)
+            return self.plain(function, callee.id)
         if not isinstance(callee, ast.Attribute):
             return ()
         receiver = callee.value
@@ -311,10 +397,13 @@ class Universe:
                 function.module, dotted.rpartition(".")[0], function.scopes
             )
             if isinstance(owner, ClassSymbol):
-                return self._methods(owner, callee.attr)
+                method = self.program.method(owner, callee.attr)
+                exact = self.function(method.owner.module, method.facts) if method else None
+                return (exact,) if exact is not None else ()
         return tuple(f for f in self.named(callee.attr) if f.owner is not None)
 
-    def _by_plain_name(self, function: Function, name: str) -> tuple[Function, ...]:
+    def plain(self, function: Function, name: str) -> tuple[Function, ...]:
+        """The function that a bare `name` stands for in `function`."""
         scope: Function | None = function
         while scope is not None:
             for nested in scope.nested:
@@ -333,9 +422,10 @@ class Universe:
         targets = [self.function(found.owner.module, found.facts)] if found else []
         for candidate in self.named(name):
             heir = candidate.owner
-            if heir is not None and heir is not owner:
-                if owner in self.program.mro(heir).classes:
-                    targets.append(candidate)
+            if heir is None or heir is owner:
+                continue
+            if owner in self.program.mro(heir).classes:
+                targets.append(candidate)
         return tuple(target for target in targets if target is not None)
 
     def _parent_method(self, function: Function, name: str) -> tuple[Function, ...]:
@@ -421,6 +511,18 @@ def argument(target: Function, call: ast.Call, name: str) -> ast.expr | None:
     if any(k.arg is None for k in call.keywords):
         return None
     return default(target, name)
+
+
+def receiver(function: Function, target: Function, call: ast.Call, name: str) -> ast.expr | None:
+    """The instance that `call`, made in `function`, passes for `name` by being a method call."""
+    if not target.is_method or name != target.parameters[0] or _is_unbound(target, call):
+        return None
+    if not isinstance(call.func, ast.Attribute):
+        return None
+    owner = call.func.value
+    if isinstance(owner, ast.Call) and dotted_name(owner.func) == "super":
+        return ast.Name(function.parameters[0]) if function.parameters else None
+    return owner
 
 
 def default(target: Function, name: str) -> ast.expr | None:

@@ -2,21 +2,29 @@
 
 `program.guards` knows the engine's own words for the DCP world size. Code also keeps the size, or
 the answer, in a local, an attribute set by the constructor, a property or a helper; those are
-followed here. Unknown stays unknown.
+followed here: whatever the thing may have been given must agree. Unknown stays unknown.
 """
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+from dcplint.flow.conditions import Known, dumped
+from dcplint.flow.dataclasses import field_default
 from dcplint.flow.functions import Function, Universe, argument
+from dcplint.flow.graph import Edge, Node
+from dcplint.flow.lookup import Lookup
 from dcplint.flow.types import attribute_settings, classes_of
+from dcplint.flow.walk import bindings
 from dcplint.program.guards import Guards
 from dcplint.program.symbols import ClassSymbol
 
-Known = dict[str, bool]
 _DEPTH = 8
+
+Meaning = tuple[Function, ast.expr]
+"""An expression that a name may stand for, and the function it is evaluated in."""
 
 
 @dataclass
@@ -24,20 +32,40 @@ class Scenario:
     """Evaluates tests when DCP is on."""
 
     universe: Universe
-    _active: set[tuple[Function, ast.expr]] = field(default_factory=set)
-    _truths: dict[tuple[Function, ast.expr], bool | None] = field(default_factory=dict)
-    _sizes: dict[tuple[Function, ast.expr], bool] = field(default_factory=dict)
-    _dumps: dict[ast.expr, str] = field(default_factory=dict)
+    lookup: Lookup = field(init=False)
+    _active: set[tuple[Function, str]] = field(default_factory=set)
+    _truths: dict[tuple[Function, str], bool | None] = field(default_factory=dict)
+    _sizes: dict[tuple[Function, str], bool] = field(default_factory=dict)
+    _reachable: dict[Function, set[Node]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        self.lookup = Lookup(self.universe)
         contract = self.universe.program.contract
         self._guards = Guards(contract.vocabulary)
         self._derived = frozenset(derived.name for derived in contract.derived)
 
+    def can_run(self, function: Function, statement: ast.stmt) -> bool:
+        """Whether `statement` of `function` can run, as far as the function itself tells."""
+        reachable = self.reachable(function)
+        return any(node in reachable for node in function.graph.at(statement))
+
+    def reachable(self, function: Function) -> set[Node]:
+        """The nodes of `function` that control can reach."""
+        if function not in self._reachable:
+            self._reachable[function] = set(function.graph.nodes)  # while its tests are evaluated
+            self._reachable[function] = function.graph.reachable(self._taker(function))
+        return self._reachable[function]
+
+    def _taker(self, function: Function) -> Callable[[Edge], bool]:
+        def takes(edge: Edge) -> bool:
+            return edge.test is None or self.truth(function, edge.test) is not (not edge.holds)
+
+        return takes
+
     def truth(self, function: Function, test: ast.expr, known: Known | None = None) -> bool | None:
         """The value of `test` in `function`; `known` holds tests decided by the path, by dump."""
         if known:
-            decided = known.get(self._dump(test))
+            decided = known.get(dumped(test))
             if decided is not None:
                 return decided
         if isinstance(test, ast.Constant):
@@ -46,20 +74,24 @@ class Scenario:
             inner = self.truth(function, test.operand, known)
             return None if inner is None else not inner
         if isinstance(test, ast.BoolOp):
-            deciding = isinstance(test.op, ast.Or)
-            values = [self.truth(function, value, known) for value in test.values]
-            if deciding in values:
-                return deciding
-            return None if None in values else not deciding
+            return _combined(test, [self.truth(function, value, known) for value in test.values])
+        if isinstance(test, ast.IfExp):
+            chosen = self.truth(function, test.test, known)
+            sides = (
+                [test.body, test.orelse]
+                if chosen is None
+                else [test.body if chosen else test.orelse]
+            )
+            return _agreed(self.truth(function, side, known) for side in sides)
+        if isinstance(test, ast.Compare) and len(test.ops) > 1:
+            lefts = [test.left, *test.comparators]
+            parts = zip(lefts, test.ops, test.comparators, strict=False)
+            each = [ast.Compare(left, [op], [right]) for left, op, right in parts]
+            return self.truth(function, ast.BoolOp(ast.And(), [*each]), known)
         return self._followed(function, test)
 
-    def _dump(self, test: ast.expr) -> str:
-        if test not in self._dumps:
-            self._dumps[test] = ast.dump(test)
-        return self._dumps[test]
-
     def _followed(self, function: Function, test: ast.expr) -> bool | None:
-        key = (function, test)
+        key = (function, dumped(test))
         if key not in self._truths:
             if key in self._active or len(self._active) > _DEPTH:
                 return None
@@ -75,15 +107,17 @@ class Scenario:
             return True  # DCP is on, and code asks only where its class keeps the promise
         if isinstance(test, ast.NamedExpr):
             return self.truth(function, test.value)
-        if isinstance(test, ast.Compare) and len(test.ops) == 1:
+        if (
+            isinstance(test, ast.Call)
+            and isinstance(test.func, ast.Name)
+            and test.func.id == "bool"
+        ):
+            return self.truth(function, test.args[0]) if len(test.args) == 1 else None
+        if isinstance(test, ast.Compare):
             return self._compared(function, test)
         if self.is_size(function, test):
             return True
-        values = self._definitions(function, test)
-        if not values:
-            return None
-        truths = {self.truth(where, value) for where, value in values}
-        return truths.pop() if len(truths) == 1 else None
+        return _agreed(self.truth(where, value) for where, value in self._meanings(function, test))
 
     def _compared(self, function: Function, test: ast.Compare) -> bool | None:
         left, right = test.left, test.comparators[0]
@@ -100,70 +134,118 @@ class Scenario:
         """Whether `node` is the DCP world size, by its name or by what it was set to."""
         if self._guards.is_size(node):
             return True
-        key = (function, node)
+        if isinstance(node, ast.NamedExpr):
+            return self.is_size(function, node.value)
+        key = (function, dumped(node))
         if key not in self._sizes:
             self._sizes[key] = False  # a size defined in terms of itself is none
-            values = self._definitions(function, node)
-            self._sizes[key] = bool(values) and all(
-                self.is_size(where, value) for where, value in values
-            )
+            values = self._meanings(function, node)
+            if isinstance(node, ast.Attribute) and node.attr in ("world_size", "size"):
+                groups = self._meanings(function, node.value)
+                self._sizes[key] = bool(groups) and all(self._guards.is_group(v) for _, v in groups)
+            if not self._sizes[key]:
+                self._sizes[key] = bool(values) and all(self.is_size(w, v) for w, v in values)
         return self._sizes[key]
 
-    def _definitions(
-        self, function: Function, node: ast.expr
-    ) -> list[tuple[Function, ast.expr]] | None:
-        """Every expression `node` may stand for; None where some are not known."""
+    # What a name may stand for; nothing where that is not known
+
+    def _meanings(self, function: Function, node: ast.expr) -> list[Meaning]:
         if isinstance(node, ast.Name):
             return self._of_name(function, node.id)
         if isinstance(node, ast.Attribute):
             owners = classes_of(self.universe, function, node.value)
             values = [self._of_attribute(owner, node.attr) for owner in owners]
-            return [v for found in values for v in found] if values and all(values) else None
+            return [v for found in values for v in found] if all(values) else []
         if isinstance(node, ast.Call):
             callees = self.universe.callees(function, node)
-            return self._returned(callees[0]) if len(callees) == 1 else None
-        return None
+            values = [self._returned(callee) for callee in callees]
+            return [v for found in values for v in found] if all(values) else []
+        return []
 
-    def _of_name(self, function: Function, name: str) -> list[tuple[Function, ast.expr]] | None:
+    def _of_name(self, function: Function, name: str) -> list[Meaning]:
         scope: Function | None = function
         while scope is not None:
-            if name in scope.parameters:
-                return self._passed(scope, name)
-            found = [
-                (scope, node.value)
-                for node in scope.homes
-                if isinstance(node, ast.Assign)
-                and any(isinstance(t, ast.Name) and t.id == name for t in node.targets)
-            ]
-            if found:
-                return found
+            if name in scope.parameters or name in scope.local_names:
+                passed = self._passed(scope, name) if name in scope.parameters else []
+                if name in scope.parameters and not passed:
+                    return []
+                found = [
+                    value
+                    for node in scope.graph.nodes
+                    for bound, value in bindings(node)
+                    if bound == name
+                ]
+                known = [(scope, value) for value in found if value is not None]
+                return [*passed, *known] if len(known) == len(found) else []
             scope = scope.outer
-        return None
+        return []
 
-    def _passed(self, function: Function, name: str) -> list[tuple[Function, ast.expr]] | None:
+    def _passed(self, function: Function, name: str) -> list[Meaning]:
         """What every caller passes for a parameter."""
-        found: list[tuple[Function, ast.expr]] = []
+        found: list[Meaning] = []
+        if self.lookup.escapes(function):
+            return []
         for site in self.universe.callers(function):
             passed = argument(function, site.call, name)
             if passed is None:
-                return None
+                return []
             found.append((site.function, passed))
-        return found or None
-
-    def _of_attribute(self, owner: ClassSymbol, name: str) -> list[tuple[Function, ast.expr]]:
-        found: list[tuple[Function, ast.expr]] = []
-        for method, value, annotation in attribute_settings(self.universe, owner, name):
-            if value is not None:
-                found.append((method, value))
-            elif annotation is None:
-                return self._returned(method) or []
         return found
 
-    def _returned(self, function: Function) -> list[tuple[Function, ast.expr]] | None:
-        returns = [node for node in function.homes if isinstance(node, ast.Return)]
-        values = [(function, node.value) for node in returns if node.value is not None]
-        return values if values and len(values) == len(returns) else None
+    def _of_attribute(self, owner: ClassSymbol, name: str) -> list[Meaning]:
+        found: list[Meaning] = []
+        prop = self.lookup.property_of(owner, name)
+        if prop is not None:
+            heirs = [heir for heir in self.lookup.heirs(owner, name) if heir.is_property]
+            values = [self._returned(p) for p in (prop, *heirs)]
+            return [v for each in values for v in each] if all(values) else []
+        for method, value, _ in attribute_settings(self.universe, owner, name):
+            if value is not None:
+                found.append((method, value))
+        for method in (f for f in self.lookup.constructors(owner) if f.owner is not owner):
+            for node in method.graph.nodes:
+                for bound, value in bindings(node):
+                    if bound == f"{method.parameters[0]}.{name}":
+                        if value is None:
+                            return []
+                        found.append((method, value))
+        for function, statement, target in self.lookup.stores(owner, name):
+            for node in function.graph.at(statement):
+                for bound, value in bindings(node):
+                    if bound == ".".join(map(str, target)):
+                        if value is None:
+                            return []
+                        found.append((function, value))
+        if not found and field_default(self.universe, owner, name) is not None:
+            return []
+        return found
+
+    def _returned(self, function: Function) -> list[Meaning]:
+        """What a function returns on the ways that it can take."""
+        if function.yields or self.lookup.is_changed_by_decorator(function):
+            return []
+        found: list[Meaning] = []
+        reachable = self.reachable(function)
+        for edge in function.graph.end.before:
+            if edge.source in reachable and self._taker(function)(edge):
+                node = edge.source.statement
+                value = node.value if isinstance(node, ast.Return) else None
+                found.append((function, value or ast.Constant(None)))
+        return found
+
+
+def _combined(test: ast.BoolOp, values: list[bool | None]) -> bool | None:
+    deciding = isinstance(test.op, ast.Or)
+    if deciding in values:
+        return deciding
+    return None if None in values else not deciding
 
 
 def _is_number(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, int)
+
+
+def _agreed(truths: Iterable[bool | None]) -> bool | None:
+    """The one truth that all have; None where there is none or they differ."""
+    found = set(truths)
+    return found.pop() if len(found) == 1 else None

@@ -6,85 +6,59 @@ steps into what it finds (an attribute of a record is what the record was built 
 assigned since; a call is what its function returns; a parameter is what the callers pass) and ends
 at outcomes: set, None, or unknown, each with the steps that led there.
 
-What is not modelled (containers beyond one level, reflection, values out of other packages'
-objects) is unknown, never guessed.
+Unknown are: what comes through `*args`, `**kwargs`, computed names, context managers, functions
+kept in variables and tables, or another package's code; an attribute that several methods set, as
+nobody knows which ran last; and what lies further away than the limits below. A plain call of code
+outside the program is taken to return a value, and to leave its arguments alone.
 """
 
 from __future__ import annotations
 
 import ast
-import enum
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from dcplint.facts.expressions import dotted_name, shorten
-from dcplint.facts.model import Position, Setting
-from dcplint.facts.positions import position
-from dcplint.facts.statements import pairs
+from dcplint.flow.conditions import Conditions, Path, names, null_test, path_of, substituted
+from dcplint.flow.dataclasses import constructor_argument, field_default, fields_of, is_record
 from dcplint.flow.functions import (
     CallSite,
     Function,
     Universe,
     argument,
-    blocks,
     callee_name,
-    calls,
+    receiver,
 )
-from dcplint.flow.scenario import Known, Scenario
-from dcplint.flow.types import attribute_settings
+from dcplint.flow.graph import Edge, Node
+from dcplint.flow.lookup import Lookup
+from dcplint.flow.scenario import Scenario
+from dcplint.flow.types import annotated, as_union, classes_of
+from dcplint.flow.values import (
+    Context,
+    Objects,
+    Outcome,
+    Point,
+    State,
+    Step,
+    is_made,
+    merged,
+    same,
+    step,
+    through,
+    unpacked,
+)
+from dcplint.flow.walk import Walk, definitions
 from dcplint.program.symbols import ClassSymbol, Literal, Module
 
-Path = tuple[str | int, ...]
-"""A variable, then attribute names. A number is an element of a tuple, `*` any element."""
+__all__ = ["Context", "Outcome", "Path", "State", "Step", "Tracer", "merged", "null_test"]
 
-Context = tuple[CallSite, ...]
-"""The calls that led into the function at hand, outermost first; empty where any may have."""
-
-_DEPTH = 40
-_CONTEXT = 4
-_EXITS = (ast.Return, ast.Raise, ast.Continue, ast.Break)
-
-
-class State(enum.Enum):
-    """What is known of a value."""
-
-    SET = "set"
-    NONE = "None"
-    UNKNOWN = "unknown"
-    ENTRY = "entry"  # unchanged since the function was entered
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One place on the way of a value. `symbol` is the function it lies in."""
-
-    module: Module
-    position: Position
-    text: str
-    symbol: str
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """One possible value, and its way from the consumer (first) to its origin (last)."""
-
-    state: State
-    steps: tuple[Step, ...] = ()
-
-    @property
-    def origin(self) -> Step | None:
-        """Where the value is made."""
-        return self.steps[-1] if self.steps else None
-
-
-@dataclass(frozen=True, slots=True)
-class _Point:
-    """A place to look from: before `statement` in `function`, reached through `context`."""
-
-    function: Function
-    statement: ast.stmt
-    context: Context = ()
-    stop_at_entry: bool = False
+_DEPTH = 30  # values in terms of values
+_CONTEXT = 4  # calls into calls that are told apart by their caller
+_WORK = 6_000  # walks for one question
+_ALIASES = 6
+_GIVEN = "@"  # `x@` is the object that parameter `x` was given, where `x` is bound anew
+_FROM_ARGUMENT = frozenset({"list", "tuple", "reversed", "sorted", "iter", "set", "next", "deque"})
+_UNKNOWN = (Outcome(State.UNKNOWN),)
 
 
 @dataclass
@@ -93,699 +67,800 @@ class Tracer:
 
     universe: Universe
     scenario: Scenario = field(init=False)
+    lookup: Lookup = field(init=False)
     _memo: dict[object, tuple[Outcome, ...]] = field(default_factory=dict)
-    _active: set[object] = field(default_factory=set)
-    _leaves: dict[ast.stmt, bool] = field(default_factory=dict)
+    _tentative: dict[object, tuple[Outcome, ...]] = field(default_factory=dict)
+    _active: dict[object, int] = field(default_factory=dict)
+    _met: int = _DEPTH
+    _work: int = 0
+    _objects: dict[object, Objects | None] = field(default_factory=dict)
+    _live: dict[Function, bool] = field(default_factory=dict)
+    feasible: dict[object, bool] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.scenario = Scenario(self.universe)
+        self.lookup = self.scenario.lookup
 
     # Questions
 
     def before(self, function: Function, statement: ast.stmt, path: Path) -> tuple[Outcome, ...]:
         """What `path` can be just before `statement` runs with DCP on."""
-        return self._before(_Point(function, statement), path)
+        self._work = 0
+        points = (Point(function, node) for node in function.graph.at(statement))
+        return merged(o for point in points for o in self._before(point, path))
 
     def value(self, function: Function, statement: ast.stmt, node: ast.expr) -> tuple[Outcome, ...]:
         """What `node`, an expression of `statement`, can be with DCP on."""
-        return self._value(_Point(function, statement), node, ())
+        self._work = 0
+        points = (Point(function, at) for at in function.graph.at(statement))
+        return merged(o for point in points for o in self.of(point, node, ()))
 
     def returned(self, function: Function, path: Path) -> tuple[Outcome, ...]:
         """What `path` of a function's result can be with DCP on: `(1,)` is its second element."""
+        self._work = 0
         return merged(self._returned(function, path, ()))
 
     def can_run(self, function: Function, statement: ast.stmt) -> bool:
         """Whether `statement` can run with DCP on, as far as the function itself tells."""
-        node: ast.stmt | None = statement
-        while node is not None:
-            home = function.homes[node]
-            if any(self._always_leaves(function, n) for n in home.block[: home.index]):
-                return False
-            if isinstance(home.parent, ast.If):
-                truth = self.scenario.truth(function, home.parent.test)
-                if truth is not None and (home.block is home.parent.body) is not truth:
-                    return False
-            node = home.parent
-        return True
+        return self.scenario.can_run(function, statement)
 
-    def _always_leaves(self, function: Function, node: ast.stmt) -> bool:
-        if node not in self._leaves:
-            self._leaves[node] = self._find_leaving(function, node)
-        return self._leaves[node]
-
-    def _find_leaving(self, function: Function, node: ast.stmt) -> bool:
-        if isinstance(node, _EXITS):
-            return True
-        if isinstance(node, ast.Assert):
-            return self.scenario.truth(function, node.test) is False
-        if not isinstance(node, ast.If):
-            return False
-        taken = any(self._always_leaves(function, n) for n in node.body)
-        other = any(self._always_leaves(function, n) for n in node.orelse)
-        if taken is other:
-            return taken
-        truth = self.scenario.truth(function, node.test)
-        return taken if truth is True else truth is False and other
+    def is_live(self, function: Function, depth: int = 4) -> bool:
+        """Whether `function` can run with DCP on: not where every caller runs only without it."""
+        if function in self._live:
+            return self._live[function]
+        self._live[function] = True  # a function that calls itself is as live as its other callers
+        sites = self.universe.callers(function) if depth else ()
+        live = not sites or any(
+            self.can_run(site.function, site.statement) and self.is_live(site.function, depth - 1)
+            for site in sites
+        )
+        self._live[function] = live
+        return live
 
     # Walking back
 
-    def _before(self, point: _Point, path: Path) -> tuple[Outcome, ...]:
-        key = (point, path)
-        if key in self._memo:
-            return self._memo[key]
+    def _before(self, point: Point, path: Path) -> tuple[Outcome, ...]:
+        """First without telling ways apart: that is cheap, and often all that is needed."""
+        bare = replace(point, conditions=Conditions()) if point.conditions.tests else point
+        rough = self._once((bare, path, "rough"), lambda: self._walked(bare, path, exact=False))
+        if len({outcome.state for outcome in rough}) < 2:
+            return rough
+        return self._once((point, path), lambda: self._walked(point, path, exact=True))
+
+    def _walked(self, point: Point, path: Path, exact: bool) -> Iterable[Outcome]:
+        if point.node is None:
+            edges = point.function.graph.end.before
+        else:
+            bound = self._bound_inside(point, path)
+            if bound is not None:
+                return bound
+            edges = point.node.before
+        found = Walk(self, point, exact).result(edges, path)
+        return (*found, *_UNKNOWN) if path[0] in point.function.nonlocals else found
+
+    def _bound_inside(self, point: Point, path: Path) -> tuple[Outcome, ...] | None:
+        """A variable that the statement at hand binds on its way: `if (m := make()).x is None`."""
+        assert point.node is not None
+        statement = point.node.statement
+        if not isinstance(statement, (ast.If, ast.While, ast.Assert, ast.Return, ast.Expr)):
+            return None
+        for node in point.function.own_nodes[statement]:
+            if isinstance(node, ast.NamedExpr) and node.target.id == path[0]:
+                return self.of(point, node.value, path[1:])
+        return None
+
+    def _once(self, key: object, work: object) -> tuple[Outcome, ...]:
+        """The result of `work`, remembered unless it rests on a question that is still open."""
+        for known in (self._memo, self._tentative):
+            if key in known:
+                return known[key]
         if key in self._active:
+            self._met = min(self._met, self._active[key])
             return ()  # a value in terms of itself adds nothing
-        if len(self._active) > _DEPTH:
-            return (Outcome(State.UNKNOWN),)
-        self._active.add(key)
+        depth = len(self._active)
+        if depth > _DEPTH or self._work > _WORK:
+            self._met = -1
+            return _UNKNOWN
+        self._work += 1
+        outer, self._met = self._met, _DEPTH
+        self._active[key] = depth
         try:
-            found = merged(self._walk(point, path))
+            found = merged(work())  # type: ignore[operator]
         finally:
-            self._active.discard(key)
-        self._memo[key] = found
+            del self._active[key]
+        if self._met >= depth:
+            self._memo[key] = found
+            if depth == 0 or self._met == depth:
+                self._tentative.clear()
+        elif depth:
+            self._tentative[key] = found
+        else:
+            self._tentative.clear()
+        self._met = min(outer, self._met) if self._met < depth else outer
         return found
 
-    def _walk(self, point: _Point, path: Path) -> tuple[Outcome, ...]:
-        walk = _Walk(self, point, path, _decided(point.function, point.statement))
-        node: ast.stmt | None = point.statement
-        while node is not None:
-            home = point.function.homes[node]
-            if walk.back(home.block, home.index):
-                return walk.result()
-            parent = home.parent
-            if parent is not None and walk.enter(parent, home.block):
-                return walk.result()
-            node = parent
-        walk.take(self._at_entry(point, path))
-        return walk.result()
-
-    def _at_entry(self, point: _Point, path: Path) -> tuple[Outcome, ...]:
+    def at_entry(self, point: Point, path: Path) -> tuple[Outcome, ...]:
         """What `path` is when the function starts."""
         function, root = point.function, str(path[0])
+        if path == point.stop:
+            return (Outcome(State.ENTRY),)
         if root in function.parameters:
-            if point.stop_at_entry:
-                return (Outcome(State.ENTRY),)
-            if function.is_method and root == function.parameters[0] and len(path) > 1:
+            first = function.is_method and root == function.parameters[0]
+            if first and len(path) > 1:
+                given = self._instance(point, path)
+                if any(o.state is not State.UNKNOWN for o in given):
+                    return given
                 return self._attribute(function, path)
             return self._from_callers(point, path)
-        if function.outer is not None:
-            return self._from_outer(point, path)
+        if function.outer is not None and root not in function.local_names:
+            return self._from_outer(function.outer, point, path)
+        if root in function.local_names:
+            return ()  # read before it is bound: that fails
         return self._global(point, path)
 
-    def _from_callers(self, point: _Point, path: Path) -> tuple[Outcome, ...]:
+    def _instance(self, point: Point, path: Path) -> tuple[Outcome, ...]:
+        """`self.x` of a method: `x` of what it is called on, where that is known."""
+        function = point.function
+        is_record_ = function.owner is not None and is_record(self.universe, function.owner)
+        sites = point.context[-1:] or (self.universe.callers(function) if is_record_ else ())
+        found: list[Outcome] = []
+        for site in sites:
+            instance = receiver(site.function, function, site.call, str(path[0]))
+            if instance is None:
+                return _UNKNOWN
+            for where in self._site_point(site, point.context[:-1]):
+                found += self.of(where, instance, path[1:])
+        return tuple(found) or _UNKNOWN
+
+    def _agrees(self, function: Function, site: CallSite, conditions: Conditions) -> bool:
+        """Whether a call's arguments let the tests on the way come out as they did."""
+        for _, test, holds in conditions.tests:
+            read = names(test)
+            passed = read.intersection(function.parameters)
+            given = {name: argument(function, site.call, name) for name in passed}
+            if not given or None in given.values() or read & function.local_names > passed:
+                continue
+            applied = substituted(test, {n: v for n, v in given.items() if v is not None})
+            truth = self.scenario.truth(site.function, applied)
+            if isinstance(applied, ast.Call) and callee_name(applied) == "isinstance":
+                truth = self._is_instance(function, site.function, applied)
+            if truth is not None and truth is not holds:
+                return False
+        return True
+
+    def _is_instance(self, function: Function, caller: Function, test: ast.Call) -> bool | None:
+        if len(test.args) != 2:
+            return None
+        made = classes_of(self.universe, caller, test.args[0])
+        wanted = annotated(self.universe, function, as_union(test.args[1]))
+        if not made or not wanted:
+            return None
+        mro = self.universe.program.mro
+        found = {any(w in mro(symbol).classes for w in wanted) for symbol in made}
+        return found.pop() if len(found) == 1 else None
+
+    def _site_point(self, site: CallSite, context: Context) -> list[Point]:
+        return [Point(site.function, node, context) for node in site.nodes]
+
+    def _from_callers(self, point: Point, path: Path) -> tuple[Outcome, ...]:
         function, name, rest = point.function, str(path[0]), path[1:]
         if point.context:
             sites: Iterable[CallSite] = point.context[-1:]
         else:
             sites = self.universe.callers(function)
         found: list[Outcome] = []
+        if not point.context and self.lookup.escapes(function):
+            found += _UNKNOWN
         for site in sites:
             if not self.can_run(site.function, site.statement):
                 continue
-            passed = argument(function, site.call, name)
-            where = _Point(site.function, site.statement, point.context[:-1])
-            if passed is None:
-                found.append(Outcome(State.UNKNOWN))
+            if not point.context and not self.is_live(site.function):
                 continue
-            step = _step(
-                site.function, site.call, f"{site.function.qualname} calls {function.qualname}"
-            )
-            given = any(passed is node for node in ast.walk(site.call))
-            if not given and isinstance(passed, ast.Constant) and not rest:
-                text = f"{site.function.qualname} calls {function.qualname} without `{name}`"
-                step = replace(step, text=text)
-            found += _through(step, self._value(where, passed, rest))
-        return tuple(found) or (Outcome(State.UNKNOWN),)
+            if not self._agrees(function, site, point.conditions):
+                continue
+            passed = argument(function, site.call, name)
+            if passed is None:
+                found += _UNKNOWN
+                continue
+            for where in self._site_point(site, point.context[:-1]):
+                text = f"{site.function.qualname} calls {function.qualname}"
+                given = any(passed is node for node in ast.walk(site.call))
+                if not given and isinstance(passed, ast.Constant) and not rest:
+                    text = f"{text} without `{name}`"
+                found += through(step(where, site.call, text), self.of(where, passed, rest))
+        return tuple(found) or _UNKNOWN
 
-    def _from_outer(self, point: _Point, path: Path) -> tuple[Outcome, ...]:
+    def _from_outer(self, outer: Function, point: Point, path: Path) -> tuple[Outcome, ...]:
         """A free variable of a nested function: its value where that function is called."""
-        outer = point.function.outer
-        assert outer is not None
-        sites = [s for s in self.universe.callers(point.function)]
-        inside = [s.statement for s in sites if s.function is outer]
-        statements = inside or [outer.node.body[-1]]
-        return tuple(o for s in statements for o in self._before(_Point(outer, s), path))
+        inside = [s for s in self.universe.callers(point.function) if s.function is outer]
+        points = [p for site in inside for p in self._site_point(site, ())]
+        if not points or self.lookup.escapes(point.function):
+            points.append(Point(outer, None))
+        return tuple(o for p in points for o in self._before(p, path))
+
+    def _global(self, point: Point, path: Path) -> tuple[Outcome, ...]:
+        function = point.function
+        root = str(path[0])
+        symbol = self.universe.program.linker.name(function.module, root, function.scopes)
+        if isinstance(symbol, Literal) and len(path) == 1:
+            if self.lookup.rebinds_global(function.module, root):
+                return _UNKNOWN
+            return (Outcome(State.NONE if symbol.value is None else State.SET),)
+        if isinstance(symbol, (ClassSymbol, Module)) and len(path) == 1:
+            return (Outcome(State.SET),)
+        return _UNKNOWN
+
+    # Attributes of instances
 
     def _attribute(self, function: Function, path: Path) -> tuple[Outcome, ...]:
         """`self.name…`: whatever the class's methods set it to."""
-        if function.owner is None:
-            return (Outcome(State.UNKNOWN),)
-        key = (function.owner, path[1:])
-        if key in self._memo:
-            return self._memo[key]
-        if key in self._active:
-            return ()
-        self._active.add(key)
-        try:
-            found = merged(self._attribute_values(function.owner, str(path[1]), path[2:]))
-        finally:
-            self._active.discard(key)
-        self._memo[key] = found
+        owner = function.owner
+        if owner is None:
+            return _UNKNOWN
+        return self._once((owner, path[1:]), lambda: self._attribute_values(owner, path[1:]))
+
+    def _attribute_values(self, owner: ClassSymbol, rest: Path) -> Iterable[Outcome]:
+        """What the constructor leaves, unless other methods set it too: which ran last is open."""
+        name = str(rest[0])
+        prop = self.lookup.property_of(owner, name)
+        if prop is not None:
+            return self._returned(prop, rest[1:], ())
+        first = list(self._constructed_value(owner, rest))
+        later = list(self._set_later(owner, rest))
+        if not later:
+            return first or _UNKNOWN
+        kept = [o for o in first if o.state is not State.NONE]
+        return (*kept, *later, *(_UNKNOWN if len(kept) < len(first) else ()))
+
+    def _constructed_value(self, owner: ClassSymbol, rest: Path) -> Iterator[Outcome]:
+        """What `self.name…` is once the object is made, by any of its constructors."""
+        for init in self.lookup.constructors(owner):
+            if init.parameters:
+                path = (init.parameters[0], *rest)
+                for outcome in self._before(Point(init, None, (), path), path):
+                    if outcome.state is not State.ENTRY:
+                        yield outcome
+                    else:
+                        yield from self._class_value(owner, rest)
+        if not self.lookup.constructors(owner):
+            yield from self._class_value(owner, rest)
+
+    def _class_value(self, owner: ClassSymbol, rest: Path) -> Iterator[Outcome]:
+        """What the class's body says, or, for a record, what its instances are made with."""
+        name = str(rest[0])
+        if is_record(self.universe, owner) and name in fields_of(self.universe, owner):
+            made = [
+                outcome
+                for site in self.lookup.constructions(owner)
+                if self.can_run(site.function, site.statement)
+                for point in self._site_point(site, ())
+                for outcome in self._field(point, site.call, owner, rest)
+            ]
+            yield from made or _UNKNOWN
+            return
+        default = field_default(self.universe, owner, name)
+        if default is None:
+            return
+        if len(rest) == 1 and isinstance(default, bool):
+            state = State.SET if default else State.NONE
+            text = f"{owner.facts.name}.{name} = None"
+            origin = Step(owner.module, owner.facts.position, text, owner.facts.qualname)
+            yield Outcome(state, (origin,))
+        else:
+            yield from _UNKNOWN
+
+    def _set_later(self, owner: ClassSymbol, rest: Path) -> Iterator[Outcome]:
+        """What methods other than the constructor, and code outside the class, leave it as."""
+        asked: set[object] = set()
+        for function, statement, target in self.lookup.stores(owner, str(rest[0])):
+            written = target[1:]
+            reaches = written == rest[: len(written)] and self.can_run(function, statement)
+            if reaches and (function, target[0]) not in asked:
+                asked.add((function, target[0]))
+                path = (target[0], *rest)
+                found = self._before(Point(function, None, (), path), path)
+                yield from (o for o in found if o.state is not State.ENTRY)
+
+    # Objects
+
+    def objects(
+        self, function: Function, node: Node, path: Path, depth: int = _ALIASES
+    ) -> Objects | None:
+        """What identifies the objects `path` can be before `node`; None where it is not known."""
+        root = str(path[0])
+        if root.endswith(_GIVEN):
+            return frozenset({(function, root[:-1], function.graph.entry, path[1:])})
+        key = (function, node, path)
+        if key in self._objects:
+            return self._objects[key]
+        self._objects[key] = None
+        found: set[object] = set()
+        for value, at, element in definitions(function, node, str(path[0])):
+            tail = (*element, *path[1:])
+            inner = self._object(function, value, at, tail, str(path[0]), depth)
+            if inner is None:
+                return None
+            found |= inner
+        self._objects[key] = frozenset(found) if found else None
+        return self._objects[key]
+
+    def _object(
+        self, function: Function, value: object, at: Node, tail: Path, root: str, depth: int
+    ) -> Objects | None:
+        if depth == 0:
+            return None
+        if value is None:
+            return frozenset({(function, root, at, tail)})
+        assert isinstance(value, ast.expr)
+        dotted = path_of(value)
+        if dotted is not None:
+            return self.objects(function, at, (*dotted, *tail), depth - 1)
+        if tail and isinstance(value, ast.Call):
+            built = self.lookup.built(function, value)
+            if built is not None and is_record(self.universe, built):
+                passed = constructor_argument(self.universe, value, built, str(tail[0]))
+                if passed is not None:
+                    return self._object(function, passed, at, tail[1:], root, depth - 1)
+        return frozenset({(value, tail)})
+
+    def attributes_set_by(self, function: Function, statement: ast.stmt) -> frozenset[str]:
+        """The attributes that the functions called by `statement` set themselves."""
+        found: frozenset[str] = frozenset()
+        for call in function.calls.get(statement, ()):
+            for callee in self.universe.callees(function, call, statement):
+                found |= callee.attributes_set
         return found
 
-    def _attribute_values(self, owner: ClassSymbol, name: str, rest: Path) -> tuple[Outcome, ...]:
+    def changed_by_calls(
+        self, point: Point, statement: ast.stmt, path: Path
+    ) -> tuple[Outcome, ...] | None:
+        """What calls in `statement` make of `path`, where they are given its object and set it."""
         found: list[Outcome] = []
-        for method, value, annotation in attribute_settings(self.universe, owner, name):
-            if value is None:
-                if annotation is None:
-                    found += self._returned(method, rest, ())
+        for call in point.function.calls.get(statement, ()):
+            if not _is_given_names(call):
                 continue
-            statement = next(s for s in method.homes if getattr(s, "value", None) is value)
-            if self.can_run(method, statement):
-                found += self._value(_Point(method, statement), value, rest)
-        return tuple(found) or (Outcome(State.UNKNOWN),)
+            callees = self.universe.callees(point.function, call, statement)
+            for callee in callees:
+                if not self.lookup.may_set(callee, str(path[-1])):
+                    continue
+                for name, prefix, certain in self._handed(point, callee, call, path):
+                    site = CallSite(point.function, statement, call)
+                    given = f"{name}{_GIVEN}" if callee.rebinds(name) else name
+                    inner = (given, *path[len(prefix) :])
+                    end = Point(callee, None, self._within(point.context, site) or (site,), inner)
+                    outcomes = self._before(end, inner)
+                    if len(callees) > 1 or not certain or not _is_certain(statement, call):
+                        outcomes = (*outcomes, Outcome(State.ENTRY))
+                    found += outcomes
+        return tuple(found) or None
 
-    def _global(self, point: _Point, path: Path) -> tuple[Outcome, ...]:
-        function = point.function
-        symbol = self.universe.program.linker.name(function.module, str(path[0]), function.scopes)
-        if isinstance(symbol, Literal) and len(path) == 1:
-            state = State.NONE if symbol.value is None else State.SET
-            return (Outcome(state),)
-        if isinstance(symbol, (ClassSymbol, Module)) and len(path) == 1:
-            return (Outcome(State.SET),)
-        return (Outcome(State.UNKNOWN),)
+    def _handed(
+        self, point: Point, callee: Function, call: ast.Call, path: Path
+    ) -> Iterator[tuple[str, Path, bool]]:
+        """(parameter, prefix of `path`, for certain): the parameters that are given its object."""
+        for name in callee.parameters:
+            passed = receiver(point.function, callee, call, name) or argument(callee, call, name)
+            given = path_of(passed) if passed is not None else None
+            if given is None:
+                continue
+            if path[: len(given)] == given and len(given) < len(path):
+                yield name, given, True
+            elif point.node is not None and str(path[-1]) in callee.attributes_set:
+                owner = ".".join(map(str, given))
+                for length in range(1, len(path)):
+                    is_same = same(self.objects, point.function, point.node, owner, path[:length])
+                    if is_same is not None:
+                        yield name, path[:length], is_same
 
     # Expressions
 
-    def _value(self, point: _Point, node: ast.expr, rest: Path) -> tuple[Outcome, ...]:
-        """What `node` followed by the attributes `rest` can be."""
-        dotted = dotted_name(node)
-        if dotted is not None:
-            source = self._comprehended(point, dotted.split(".")[0])
-            tail = (*dotted.split(".")[1:], *rest)
-            if source is not None:
-                return self._value(point, source, ("*", *tail))
-            return self._before(point, (*dotted.split("."), *rest))
+    def of(self, point: Point, node: ast.expr, rest: Path) -> tuple[Outcome, ...]:
+        """What `node` followed by the attributes and elements `rest` can be."""
+        path = path_of(node)
+        if path is not None:
+            return self._variable(point, node, (*path, *rest))
         if isinstance(node, ast.Constant):
             if rest:
                 return ()  # reading an attribute of a constant fails: nothing comes of it
             if node.value is None:
-                step = _step(point.function, node, "None")
-                return (Outcome(State.NONE, (step,)),)
+                return (Outcome(State.NONE, (step(point, node, "None"),)),)
             return (Outcome(State.SET),)
         if isinstance(node, ast.IfExp):
             return self._choice(point, node, rest)
         if isinstance(node, ast.BoolOp):
             return self._either(point, node, rest)
         if isinstance(node, (ast.NamedExpr, ast.Await, ast.Starred)):
-            return self._value(point, node.value, rest)
+            return self.of(point, node.value, rest)
         if isinstance(node, ast.Call):
             return self._call(point, node, rest)
-        if isinstance(node, ast.Subscript) and not rest:
-            return self._sliced(point, node)
-        if not rest:
-            return (Outcome(State.SET, (_step(point.function, node, shorten(node)),)),)
-        return self._inside(point, node, rest)
-
-    def _sliced(self, point: _Point, node: ast.Subscript) -> tuple[Outcome, ...]:
-        """A slice is set, and comes from wherever what it slices is set; None cannot be sliced."""
-        step = _step(point.function, node, shorten(node))
-        if dotted_name(node.value) is None:
-            return (Outcome(State.SET, (step,)),)
-        found = (o for o in self._value(point, node.value, ()) if o.state is State.SET)
-        return _through(step, found) or (Outcome(State.SET, (step,)),)
-
-    def _inside(self, point: _Point, node: ast.expr, rest: Path) -> tuple[Outcome, ...]:
-        """An element or attribute of a display, a comprehension, a subscript or an attribute."""
-        first, tail = rest[0], rest[1:]
-        if isinstance(node, ast.Attribute):
-            return self._value(point, node.value, (node.attr, *rest))
         if isinstance(node, ast.Subscript):
-            return self._value(point, node.value, ("*", *rest))
-        if isinstance(node, (ast.ListComp, ast.GeneratorExp, ast.SetComp)) and first == "*":
-            return self._value(point, node.elt, tail)
-        if isinstance(node, (ast.List, ast.Tuple)):
-            if isinstance(first, int) and first < len(node.elts):
-                return self._value(point, node.elts[first], tail)
-            if first == "*":
-                return tuple(o for e in node.elts for o in self._value(point, e, tail))
-        return (Outcome(State.UNKNOWN),)
+            return self._subscript(point, node, rest)
+        if isinstance(node, ast.Attribute):
+            return self.of(point, node.value, (node.attr, *rest))
+        if not rest:
+            return (Outcome(State.SET, (step(point, node, shorten(node)),)),)
+        return self._element(point, node, rest)
 
-    def _choice(self, point: _Point, node: ast.IfExp, rest: Path) -> tuple[Outcome, ...]:
-        known = _decided(point.function, point.statement)
-        truth = self.scenario.truth(point.function, node.test, known)
+    def _variable(self, point: Point, node: ast.expr, path: Path) -> tuple[Outcome, ...]:
+        comprehended = self._comprehended(point, node, str(path[0]))
+        if comprehended is None:
+            prop = self._property(point, path)
+            return self._before(point, path) if prop is None else prop
+        source, element, tests = comprehended
+        found = self.of(point, source, (*element, *path[1:]))
+        for test in tests:
+            says = (Conditions().given(test, True) or Conditions()).says(path)
+            if says is not None:
+                dropped = State.NONE if says else State.SET
+                found = tuple(o for o in found if o.state is not dropped)
+        return found
+
+    def _property(self, point: Point, path: Path) -> tuple[Outcome, ...] | None:
+        """`x.name`, where the class of `x` is known and computes `name` by a property."""
+        if len(path) < 2 or path[0] == "self" or not isinstance(path[1], str):
+            return None
+        if path[1] not in self.lookup.properties:
+            return None
+        owners = classes_of(self.universe, point.function, ast.Name(str(path[0])))
+        found = [self.lookup.property_of(owner, path[1]) for owner in owners]
+        if not found or None in found:
+            return None
+        return tuple(o for prop in found if prop for o in self._returned(prop, path[2:], ()))
+
+    def _subscript(self, point: Point, node: ast.Subscript, rest: Path) -> tuple[Outcome, ...]:
+        """An element; a slice has the elements of what it slices, and is never None itself."""
+        if isinstance(node.slice, ast.Slice):
+            if rest:
+                return self.of(point, node.value, rest)
+            return self._sliced(point, node)
+        index = _index(node.slice)
+        found = self.of(point, node.value, ("*" if index is None else index, *rest))
+        if rest or any(o.state is not State.UNKNOWN for o in found):
+            return found
+        return self._sliced(point, node)
+
+    def _sliced(self, point: Point, node: ast.Subscript) -> tuple[Outcome, ...]:
+        """A part of what is set comes from wherever that is set; None has no parts."""
+        here = step(point, node, shorten(node))
+        if path_of(node.value) is None:
+            return (Outcome(State.SET, (here,)),)
+        whole = self.of(point, node.value, ())
+        found = through(here, (o for o in whole if o.state is State.SET))
+        is_open = any(o.state is State.UNKNOWN for o in whole)
+        return (*found, Outcome(State.SET, (here,))) if is_open else found
+
+    def _element(self, point: Point, node: ast.expr, rest: Path) -> tuple[Outcome, ...]:
+        """An element of a display, a comprehension or a sum of such."""
+        first, tail = rest[0], rest[1:]
+        if isinstance(node, (ast.ListComp, ast.GeneratorExp, ast.SetComp)) and _is_element(first):
+            return self.of(point, node.elt, tail)
+        if isinstance(node, ast.DictComp) and _is_element(first):
+            return self.of(point, node.value, tail)
+        if isinstance(node, ast.Dict) and _is_element(first):
+            return tuple(o for v in node.values for o in self.of(point, v, tail))
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add) and _is_element(first):
+            both = (self.of(point, side, ("*", *tail)) for side in (node.left, node.right))
+            return tuple(o for found in both for o in found)
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult) and _is_element(first):
+            return self.of(point, node.left, ("*", *tail))
+        if isinstance(node, (ast.List, ast.Tuple, ast.Set)) and _is_element(first):
+            starred = any(isinstance(e, ast.Starred) for e in node.elts)
+            if isinstance(first, int) and not starred:
+                if -len(node.elts) <= first < len(node.elts):
+                    return self.of(point, node.elts[first], tail)
+                return ()
+            return tuple(
+                o
+                for e in node.elts
+                for o in self.of(point, e, ("*", *tail) if isinstance(e, ast.Starred) else tail)
+            )
+        return _UNKNOWN
+
+    def _choice(self, point: Point, node: ast.IfExp, rest: Path) -> tuple[Outcome, ...]:
+        truth = self.scenario.truth(point.function, node.test, point.conditions.known)
         if truth is not None:
-            return self._value(point, node.body if truth else node.orelse, rest)
+            return self.of(point, node.body if truth else node.orelse, rest)
         tested = null_test(node.test)
-        if tested is None:
-            return (*self._value(point, node.body, rest), *self._value(point, node.orelse, rest))
-        path, when_none = tested
-        taken, other = (node.body, node.orelse) if when_none else (node.orelse, node.body)
+        holds = tested[1] if tested else False
+        path = tested[0] if tested else path_of(node.test)
         found: list[Outcome] = []
-        states = self._before(point, path)
-        for outcome in states:
-            branch = taken if outcome.state is State.NONE else other
-            value = self._value(point, branch, rest)
-            if outcome.state is State.NONE:
-                value = tuple(replace(v, steps=outcome.steps) for v in value)
-            elif dotted_name(branch) == ".".join(map(str, path)) and not rest:
-                value = (outcome,)
-            found += value
+        states = self._before(point, path) if path is not None else ()
+        for branch, taken in ((node.body, True), (node.orelse, False)):
+            is_none = taken is holds
+            if tested and states and not any(_may(o, is_none) for o in states):
+                continue
+            conditions = point.conditions.given(node.test, taken)
+            if conditions is None:
+                continue
+            value = self.of(replace(point, conditions=conditions), branch, rest)
+            if tested and is_none and states:
+                # None for None: it comes from wherever that comes from.
+                found += (v for v in value if v.state is not State.NONE)
+                if any(v.state is State.NONE for v in value):
+                    found += (o for o in states if o.state in (State.NONE, State.UNKNOWN))
+            else:
+                found += value
         return tuple(dict.fromkeys(found))
 
-    def _either(self, point: _Point, node: ast.BoolOp, rest: Path) -> tuple[Outcome, ...]:
+    def _either(self, point: Point, node: ast.BoolOp, rest: Path) -> tuple[Outcome, ...]:
+        """`a or b` is `a` unless that is None; `a and b` is `b` unless `a` is."""
+        is_or = isinstance(node.op, ast.Or)
         found: list[Outcome] = []
-        for position_, value in enumerate(node.values):
-            outcomes = self._value(point, value, rest)
-            last = position_ == len(node.values) - 1
-            if isinstance(node.op, ast.Or) and not last:
-                outcomes = tuple(o for o in outcomes if o.state is not State.NONE)
-            found += outcomes
-        return tuple(found)
+        *firsts, last = node.values
+        for value in firsts:
+            truth = self.scenario.truth(point.function, value, point.conditions.known)
+            if truth is not None and truth is not is_or:
+                continue
+            outcomes = self.of(point, value, rest)
+            kept = State.SET if is_or else State.NONE
+            found += (o for o in outcomes if o.state in (kept, State.UNKNOWN))
+            if truth is is_or or (outcomes and all(o.state is kept for o in outcomes)):
+                return tuple(found)
+        return (*found, *self.of(point, last, rest))
 
-    def _comprehended(self, point: _Point, name: str) -> ast.expr | None:
-        """What a comprehension of the statement runs over, where it binds `name`."""
-        for expression in ast.iter_child_nodes(point.statement):
-            for node in ast.walk(expression) if isinstance(expression, ast.expr) else ():
-                for generator in getattr(node, "generators", ()):
-                    if isinstance(generator.target, ast.Name) and generator.target.id == name:
-                        return generator.iter  # type: ignore[no-any-return]
+    def _comprehended(
+        self, point: Point, node: ast.expr, name: str
+    ) -> tuple[ast.expr, Path, list[ast.expr]] | None:
+        """What the comprehension around `node` runs over, where it binds `name`."""
+        statement = point.node.statement if point.node is not None else None
+        if not isinstance(statement, ast.stmt):
+            return None
+        for outer in point.function.own_nodes.get(statement, ()):
+            for generator in getattr(outer, "generators", ()):
+                for target, element in unpacked(generator.target, ("*",)):
+                    is_bound = dotted_name(target) == name and generator.iter is not node
+                    if is_bound and any(inner is node for inner in ast.walk(outer)):
+                        return generator.iter, element, generator.ifs
         return None
 
     # Calls
 
-    def _call(self, point: _Point, call: ast.Call, rest: Path) -> tuple[Outcome, ...]:
+    def _call(self, point: Point, call: ast.Call, rest: Path) -> tuple[Outcome, ...]:
         name = callee_name(call)
-        if rest:
-            handed = self._handed_on(point, call, name, rest)
-            if handed is not None:
-                return handed
+        handed = self._handed_on(point, call, name, rest)
+        if handed is not None:
+            return handed
         lambda_ = self._lambda(point.function, call)
         if lambda_ is not None:
-            return self._value(point, _applied(lambda_, call), rest)
-        built = self._class(point.function, call)
+            applied = _applied(lambda_, call)
+            return _UNKNOWN if applied is None else self.of(point, applied, rest)
+        built = self.lookup.built(point.function, call)
         if built is not None:
             return self._constructed(point, call, built, rest)
-        callees = self.universe.callees(point.function, call, point.statement)
-        if callees:
-            site = CallSite(point.function, point.statement, call)
-            context = (*point.context, site) if len(point.context) < _CONTEXT else ()
+        statement = point.node.statement if point.node is not None else None
+        at = statement if isinstance(statement, ast.stmt) else None
+        callees = self.universe.callees(point.function, call, at)
+        if callees and at is not None:
+            site = CallSite(point.function, at, call)
+            context = self._within(point.context, site)
             return tuple(o for callee in callees for o in self._returned(callee, rest, context))
-        if not rest:
-            return (Outcome(State.SET, (_step(point.function, call, shorten(call)),)),)
-        return (Outcome(State.UNKNOWN),)
+        if not rest and isinstance(call.func, (ast.Name, ast.Attribute)) and name != "get":
+            return (Outcome(State.SET, (step(point, call, shorten(call)),)),)
+        return _UNKNOWN
+
+    def _within(self, context: Context, site: CallSite) -> Context:
+        """The context of a callee: none where calls are nested too deeply, or in themselves."""
+        repeats = any(outer.call is site.call for outer in context)
+        return () if repeats or len(context) >= _CONTEXT else (*context, site)
 
     def _handed_on(
-        self, point: _Point, call: ast.Call, name: str, rest: Path
+        self, point: Point, call: ast.Call, name: str, rest: Path
     ) -> tuple[Outcome, ...] | None:
-        """Calls whose result has the attributes of an argument: replace, copy, enumerate, zip, …"""
+        """Calls whose result has attributes or elements of an argument: replace, copy, zip, …"""
         receiver = call.func.value if isinstance(call.func, ast.Attribute) else None
+        first = call.args[0] if call.args else None
+        if name == "getattr" and receiver is None and len(call.args) in (2, 3):
+            attribute = call.args[1]
+            if isinstance(attribute, ast.Constant) and isinstance(attribute.value, str):
+                return self.of(point, call.args[0], (attribute.value, *rest))
+            return _UNKNOWN
+        if name == "cast" and len(call.args) == 2:
+            return self.of(point, call.args[1], rest)
+        if not rest:
+            return None
         if name in ("replace", "_replace"):
             from_module = receiver is None or dotted_name(receiver) in ("dataclasses", "copy")
-            record = (call.args[0] if call.args else None) if from_module else receiver
-            if record is None:
-                return None
-            return self._replaced(point, call, record, rest)
+            record = first if from_module else receiver
+            return None if record is None else self._replaced(point, call, record, rest)
         if name in ("copy", "deepcopy", "__copy__"):
-            return self._value(point, call.args[0] if call.args else receiver or call, rest)
-        if name in ("list", "tuple", "reversed", "sorted", "iter") and call.args:
-            return self._value(point, call.args[0], rest)
-        if name == "cast" and len(call.args) == 2:
-            return self._value(point, call.args[1], rest)
-        if rest[:1] == ("*",) and len(rest) > 1 and isinstance(rest[1], int):
-            if name == "enumerate" and rest[1] == 1 and call.args:
-                return self._value(point, call.args[0], ("*", *rest[2:]))
+            copied = first or receiver
+            return None if copied is None else self.of(point, copied, rest)
+        if name in _FROM_ARGUMENT and receiver is None and first is not None:
+            tail = rest if name != "next" else ("*", *rest)
+            return self.of(point, first, tail)
+        if name == "get" and receiver is not None:
+            return self.of(point, receiver, ("*", *rest))
+        if rest[0] != "*":
+            return None
+        if name == "values" and receiver is not None:
+            return self.of(point, receiver, rest)
+        if len(rest) > 1 and isinstance(rest[1], int):
+            if name == "items" and receiver is not None and rest[1] == 1:
+                return self.of(point, receiver, ("*", *rest[2:]))
+            if name == "enumerate" and rest[1] == 1 and first is not None:
+                return self.of(point, first, ("*", *rest[2:]))
             if name == "zip" and rest[1] < len(call.args):
-                return self._value(point, call.args[rest[1]], ("*", *rest[2:]))
+                return self.of(point, call.args[rest[1]], ("*", *rest[2:]))
         return None
 
     def _replaced(
-        self, point: _Point, call: ast.Call, record: ast.expr, rest: Path
+        self, point: Point, call: ast.Call, record: ast.expr, rest: Path
     ) -> tuple[Outcome, ...]:
         for keyword in call.keywords:
             if keyword.arg == rest[0]:
-                step = _step(point.function, keyword.value, f"replaced by {shorten(keyword.value)}")
-                return _through(step, self._value(point, keyword.value, rest[1:]))
-            if keyword.arg is None:
-                return (Outcome(State.UNKNOWN),)
-        return self._value(point, record, rest)
+                text = f"replaced by {shorten(keyword.value)}"
+                made = is_made(keyword.value)
+                here = replace(step(point, keyword.value, text), name=str(rest[0]), made=made)
+                return through(here, self.of(point, keyword.value, rest[1:]))
+        if any(keyword.arg is None for keyword in call.keywords):
+            return _UNKNOWN
+        return self.of(point, record, rest)
 
     def _lambda(self, function: Function, call: ast.Call) -> ast.Lambda | None:
         if not isinstance(call.func, ast.Name):
             return None
         for node in function.homes:
             if isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda):
-                if any(isinstance(t, ast.Name) and t.id == call.func.id for t in node.targets):
+                names_ = (dotted_name(target) for target in node.targets)
+                if call.func.id in names_:
                     return node.value
         return None
 
-    def _class(self, function: Function, call: ast.Call) -> ClassSymbol | None:
-        dotted = dotted_name(call.func)
-        if dotted is None:
-            return None
-        if dotted == "cls" and function.is_method and "cls" in function.parameters:
-            return function.owner
-        found = self.universe.program.linker.name(function.module, dotted, function.scopes)
-        return found if isinstance(found, ClassSymbol) else None
-
     def _constructed(
-        self, point: _Point, call: ast.Call, built: ClassSymbol, rest: Path
+        self, point: Point, call: ast.Call, built: ClassSymbol, rest: Path
     ) -> tuple[Outcome, ...]:
-        """An attribute of a new object: the argument that sets it, or the class's default."""
+        """An attribute of a new object, as its constructor leaves it."""
         if not rest:
             return (Outcome(State.SET),)
+        if isinstance(rest[0], str):
+            prop = self.lookup.property_of(built, rest[0])
+            if prop is not None:
+                return self._returned(prop, rest[1:], ())
+        init = self.lookup.constructor(built)
+        if init is None or not init.parameters or point.node is None:
+            return self._field(point, call, built, rest)
+        statement = point.node.statement
+        if not isinstance(statement, ast.stmt):
+            return _UNKNOWN
+        path = (init.parameters[0], *rest)
+        site = CallSite(point.function, statement, call)
+        context = self._within(point.context, site) or (site,)
+        found: list[Outcome] = []
+        for outcome in self._before(Point(init, None, context, path), path):
+            if outcome.state is not State.ENTRY:
+                found.append(outcome)
+            elif init.node.name == "__post_init__":
+                found += self._field(point, call, built, rest)
+            else:
+                found += self._class_value(built, rest) or _UNKNOWN
+        return tuple(found) or _UNKNOWN
+
+    def _field(
+        self, point: Point, call: ast.Call, built: ClassSymbol, rest: Path
+    ) -> tuple[Outcome, ...]:
+        """A field of a new record: the argument that sets it, or the class's default."""
         name = rest[0]
+        if not is_record(self.universe, built):
+            return tuple(self._class_value(built, rest)) or _UNKNOWN
         if isinstance(name, int):  # a named tuple taken apart
             fields = fields_of(self.universe, built)
-            if name >= len(fields):
-                return (Outcome(State.UNKNOWN),)
+            if not -len(fields) <= name < len(fields):
+                return _UNKNOWN
             name = fields[name]
-        passed = self._field_argument(call, built, str(name))
-        if passed is None and any(k.arg is None for k in call.keywords):
-            return (Outcome(State.UNKNOWN),)
+        passed = constructor_argument(self.universe, call, built, name)
         if passed is not None:
             text = f"{built} is built with {name}={shorten(passed)}"
-            step = _step(point.function, call, text)
-            return _through(step, self._value(point, passed, rest[1:]))
-        for entry in self.universe.program.mro(built).classes:
-            for fact in entry.facts.attributes:
-                if fact.name == name and fact.setting is Setting.CLASS_BODY and len(rest) == 1:
-                    if fact.value.kind == "literal" and fact.value.value is None:
-                        step = _step(point.function, call, f"{built} is built without {name}")
-                        return (Outcome(State.NONE, (step,)),)
-                    return (Outcome(State.SET),)
-        return (Outcome(State.UNKNOWN),)
-
-    def _field_argument(self, call: ast.Call, built: ClassSymbol, name: str) -> ast.expr | None:
-        for keyword in call.keywords:
-            if keyword.arg == name:
-                return keyword.value
-        fields = fields_of(self.universe, built)
-        if name in fields and not any(isinstance(a, ast.Starred) for a in call.args):
-            index = fields.index(name)
-            if index < len(call.args):
-                return call.args[index]
-        return None
+            here = replace(step(point, call, text), name=name, record=built, made=is_made(passed))
+            return through(here, self.of(point, passed, rest[1:]))
+        starred = any(isinstance(a, ast.Starred) for a in call.args)
+        if starred or any(k.arg is None for k in call.keywords) or len(rest) > 1:
+            return _UNKNOWN
+        default = field_default(self.universe, built, name)
+        if default is None:
+            return _UNKNOWN
+        text = f"{built} is built without {name}"
+        here = replace(step(point, call, text), name=name, record=built)
+        return (Outcome(State.SET if default else State.NONE, (here,)),)
 
     def _returned(self, callee: Function, rest: Path, context: Context) -> tuple[Outcome, ...]:
+        if self.lookup.is_changed_by_decorator(callee):
+            return _UNKNOWN
+        made = self._yielded if callee.yields else self._returns
+        return self._once((callee, rest, context), lambda: made(callee, rest, context))
+
+    def _yielded(self, callee: Function, rest: Path, context: Context) -> tuple[Outcome, ...]:
         found: list[Outcome] = []
-        for node in callee.homes:
-            if not isinstance(node, ast.Return) or not self.can_run(callee, node):
+        for at, value in callee.yields:
+            for node in callee.graph.at(at) if self.can_run(callee, at) else ():
+                point = Point(callee, node, context)
+                if isinstance(value, ast.YieldFrom):
+                    found += self.of(point, value.value, rest)
+                elif rest[:1] == ("*",) and value.value is not None:
+                    found += self.of(point, value.value, rest[1:])
+                elif not rest:
+                    found.append(Outcome(State.SET))
+        return tuple(found) or _UNKNOWN
+
+    def _returns(self, callee: Function, rest: Path, context: Context) -> tuple[Outcome, ...]:
+        found: list[Outcome] = []
+        for edge in callee.graph.end.before:
+            if not self._is_taken(callee, edge):
                 continue
-            point = _Point(callee, node, context)
-            if node.value is not None:
-                found += self._value(point, node.value, rest)
-            elif not rest:
-                step = _step(callee, node, f"{callee.qualname} returns nothing")
-                found.append(Outcome(State.NONE, (step,)))
-        return tuple(found) or (Outcome(State.UNKNOWN),)
+            node = edge.source
+            at_end = node.statement
+            value_ = at_end.value if isinstance(at_end, ast.Return) else None
+            if value_ is not None:
+                found += self.of(Point(callee, node, context), value_, rest)
+            elif not rest and not _is_stub(callee):
+                point = Point(callee, node, context)
+                text = f"{callee.qualname} returns nothing"
+                found.append(Outcome(State.NONE, (step(point, at_end, text),)))
+        return tuple(found) or (() if _only_raises(callee) else _UNKNOWN)
 
-    def _changed_by_call(self, point: _Point, node: ast.stmt, path: Path) -> tuple[Outcome, ...]:
-        """What calls in `node` make of `path`, where they are given its object and set it."""
-        attribute = path[-1]
-        for call in calls(node):
-            for callee in self.universe.callees(point.function, call, node):
-                if not _sets(callee, str(attribute)):
-                    continue
-                for name in callee.parameters:
-                    passed = argument(callee, call, name)
-                    dotted = dotted_name(passed) if passed is not None else None
-                    prefix = tuple(dotted.split(".")) if dotted else ()
-                    if not prefix or path[: len(prefix)] != prefix or len(prefix) == len(path):
-                        continue
-                    site = CallSite(point.function, node, call)
-                    end = _Point(callee, _END, (*point.context, site), stop_at_entry=True)
-                    found = self._at_end(end, (name, *path[len(prefix) :]))
-                    if any(o.state is not State.ENTRY for o in found):
-                        return found
-        return ()
-
-    def _at_end(self, point: _Point, path: Path) -> tuple[Outcome, ...]:
-        """What `path` is when the function of `point` has run to its end."""
-        walk = _Walk(self, point, path, {})
-        body = point.function.node.body
-        if not walk.back(body, len(body)):
-            walk.take(self._at_entry(point, path))
-        return walk.result()
-
-
-_END = ast.Pass()  # stands for the end of a function's body
-
-
-@dataclass
-class _Walk:
-    """One walk back through a function, collecting what `path` can have been given.
-
-    must: what a test passed on the way says of the value: True not None, False None.
-    """
-
-    tracer: Tracer
-    point: _Point
-    path: Path
-    known: Known
-    must: bool | None = None
-    found: list[Outcome] = field(default_factory=list)
-
-    def result(self) -> tuple[Outcome, ...]:
-        """The outcomes, each once."""
-        return tuple(dict.fromkeys(self.found))
-
-    def take(self, outcomes: Iterable[Outcome]) -> None:
-        """Collect outcomes that agree with what is known of the value."""
-        for outcome in outcomes:
-            if self.must is True and outcome.state is State.NONE:
-                continue
-            if self.must is False and outcome.state is State.SET:
-                continue
-            self.found.append(outcome)
-
-    def back(self, block: list[ast.stmt], end: int) -> bool:
-        """Walk `block` back from `end`; whether a definition on every path was met."""
-        return any(self.statement(block[index]) for index in range(end - 1, -1, -1))
-
-    def enter(self, parent: ast.stmt, block: list[ast.stmt]) -> bool:
-        """Leave a block upwards: what its header binds or says of the value."""
-        if isinstance(parent, (ast.For, ast.AsyncFor)) and block is parent.body:
-            return self._loop_target(parent)
-        if isinstance(parent, ast.If):
-            self._learn(parent.test, block is parent.body)
-        return False
-
-    def statement(self, node: ast.stmt) -> bool:
-        """Take in one statement; whether it defines the value on every path through it."""
-        if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            for target in targets:
-                if self._assign(node, target, node.value):
-                    return True
-        elif isinstance(node, ast.If):
-            return self._branches(node)
-        elif isinstance(node, ast.Assert):
-            self._learn(node.test, True)
-        elif isinstance(node, (ast.With, ast.AsyncWith)):
-            return self.back(node.body, len(node.body))
-        elif isinstance(node, (ast.For, ast.AsyncFor, ast.While, ast.Match, ast.Try)):
-            self._maybe(node)
-        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-            self._added(node, node.value)
-        if len(self.path) > 1:
-            return self._by_call(node)
-        return False
-
-    def _added(self, node: ast.stmt, call: ast.Call) -> None:
-        """`list.append(value)` and its kin add an element."""
-        if callee_name(call) not in ("append", "add") or len(call.args) != 1:
-            return
-        assert isinstance(call.func, ast.Attribute)
-        rest = self._rest(call.func.value)
-        if rest and rest[0] == "*":
-            point = replace(self.point, statement=node)
-            self.take(self.tracer._value(point, call.args[0], rest[1:]))
-
-    def _by_call(self, node: ast.stmt) -> bool:
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+    def _is_taken(self, function: Function, edge: Edge) -> bool:
+        if edge.source not in self.scenario.reachable(function):
             return False
-        outcomes = self.tracer._changed_by_call(self.point, node, self.path)
-        self.take(o for o in outcomes if o.state is not State.ENTRY)
-        return bool(outcomes) and all(o.state is not State.ENTRY for o in outcomes)
-
-    def _assign(self, node: ast.stmt, target: ast.expr, value: ast.expr) -> bool:
-        point = replace(self.point, statement=node)
-        if isinstance(target, (ast.Tuple, ast.List)) and not isinstance(
-            value, (ast.Tuple, ast.List)
-        ):
-            for index, element in enumerate(target.elts):
-                rest = self._rest(element)
-                if rest is not None:
-                    self.take(self.tracer._value(point, value, (index, *rest)))
-                    return True
-            return False
-        for place, right in pairs(target, value):
-            rest = self._rest(place)
-            if rest is not None:
-                outcomes: tuple[Outcome, ...] = (Outcome(State.UNKNOWN),)
-                if right is not None:
-                    outcomes = self.tracer._value(point, right, rest)
-                if not rest and len(self.path) > 1:
-                    written = shorten(right) if right is not None else "…"
-                    step = _step(point.function, node, f"{shorten(place)} = {written}")
-                    outcomes = _through(step, outcomes)
-                self.take(outcomes)
-                return True
-        return False
-
-    def _rest(self, target: ast.expr) -> Path | None:
-        """What is left of the path behind `target`, where `target` is a prefix of it."""
-        dotted = dotted_name(target)
-        if dotted is None:
-            return None
-        parts = tuple(dotted.split("."))
-        return self.path[len(parts) :] if self.path[: len(parts)] == parts else None
-
-    def _loop_target(self, node: ast.For | ast.AsyncFor) -> bool:
-        point = replace(self.point, statement=node)
-        targets = [(node.target, ("*",))]
-        if isinstance(node.target, (ast.Tuple, ast.List)):
-            targets = [(e, ("*", i)) for i, e in enumerate(node.target.elts)]  # type: ignore[misc]
-        for target, element in targets:
-            rest = self._rest(target)
-            if rest is not None:
-                self.take(self.tracer._value(point, node.iter, (*element, *rest)))
-                return True
-        return False
-
-    def _branches(self, node: ast.If) -> bool:
-        function = self.point.function
-        truth = self.tracer.scenario.truth(function, node.test, self.known)
-        if truth is not None:
-            live = node.body if truth else node.orelse
-            return self.back(live, len(live))
-        sides = [self._side(node, node.body, True), self._side(node, node.orelse, False)]
-        open_sides = [(holds, defined) for holds, defined, leaves in sides if not leaves]
-        if all(defined for _, defined in open_sides):
-            return bool(open_sides)
-        undefined = [holds for holds, defined in open_sides if not defined]
-        if len(undefined) == 1:
-            # What was there before survives only where the test says so.
-            self._learn(node.test, undefined[0])
-        return False
-
-    def _side(self, node: ast.If, block: list[ast.stmt], holds: bool) -> tuple[bool, bool, bool]:
-        """(which side, whether it defines the value, whether it leaves), collecting outcomes."""
-        if any(self.tracer._always_leaves(self.point.function, n) for n in block):
-            return holds, False, True
-        inner = replace(self, found=[])
-        defined = inner.back(block, len(block))
-        self.found += inner.found
-        return holds, defined, False
-
-    def _maybe(self, node: ast.stmt) -> None:
-        """A loop, `match` or `try`: its blocks may have run."""
-        for block in blocks(node):
-            inner = replace(self, found=[])
-            inner.back(block, len(block))
-            self.found += inner.found
-
-    def _learn(self, test: ast.expr, holds: bool) -> None:
-        """Take note of what a test that came out as `holds` says of the value."""
-        if isinstance(test, ast.BoolOp):
-            decisive = isinstance(test.op, ast.Or)
-            parts = test.values
-            if decisive is holds:
-                # One part decided; which, is known where the others are known not to have.
-                function, truth = self.point.function, self.tracer.scenario.truth
-                parts = [p for p in parts if truth(function, p, self.known) is not (not decisive)]
-                if len(parts) > 1:
-                    return
-            for part in parts:
-                self._learn(part, holds)
-            return
-        tested = null_test(test)
-        if tested is not None and tested[0] == self.path:
-            self.must = tested[1] is not holds
+        if edge.test is None:
+            return True
+        return self.scenario.truth(function, edge.test) is not (not edge.holds)
 
 
-def merged(outcomes: Iterable[Outcome]) -> tuple[Outcome, ...]:
-    """One outcome per state and origin, by the shortest way; what is merely unknown once."""
-    best: dict[object, Outcome] = {}
-    for outcome in outcomes:
-        origin = outcome.origin
-        key = (outcome.state, origin and (origin.module, origin.position))
-        if outcome.state is State.UNKNOWN:
-            key = (outcome.state, origin and (origin.module, origin.position))
-        if key not in best or len(outcome.steps) < len(best[key].steps):
-            best[key] = outcome
-    return tuple(best.values())
+def _may(outcome: Outcome, is_none: bool) -> bool:
+    return outcome.state is not (State.SET if is_none else State.NONE)
 
 
-def null_test(test: ast.expr) -> tuple[Path, bool] | None:
-    """(path, True) for `path is None`, (path, False) for `path is not None`, also negated."""
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        inner = null_test(test.operand)
-        return (inner[0], not inner[1]) if inner else None
-    if not isinstance(test, ast.Compare) or len(test.ops) != 1:
-        return None
-    right = test.comparators[0]
-    if not isinstance(right, ast.Constant) or right.value is not None:
-        return None
-    left = test.left.target if isinstance(test.left, ast.NamedExpr) else test.left
-    dotted = dotted_name(left)
-    if dotted is None or not isinstance(test.ops[0], (ast.Is, ast.IsNot, ast.Eq, ast.NotEq)):
-        return None
-    return tuple(dotted.split(".")), isinstance(test.ops[0], (ast.Is, ast.Eq))
+def _is_given_names(call: ast.Call) -> bool:
+    """Whether a call is given anything that a name or an attribute stands for."""
+    receiver_ = call.func.value if isinstance(call.func, ast.Attribute) else None
+    given = (receiver_, *call.args, *(k.value for k in call.keywords))
+    return any(isinstance(value, (ast.Name, ast.Attribute, ast.Call)) for value in given)
 
 
-def fields_of(universe: Universe, symbol: ClassSymbol) -> tuple[str, ...]:
-    """Field names of a dataclass in constructor order, bases first."""
-    names: dict[str, None] = {}
-    for entry in reversed(universe.program.mro(symbol).classes):
-        for fact in entry.facts.attributes:
-            if fact.annotation and "ClassVar" not in fact.annotation:
-                names[fact.name] = None
-    return tuple(names)
+def _index(node: ast.expr) -> int | None:
+    """The number by which a subscript picks an element."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        inner = _index(node.operand)
+        return None if inner is None else -inner
+    if isinstance(node, ast.Constant) and type(node.value) is int:
+        return node.value
+    return None
 
 
-def _decided(function: Function, statement: ast.stmt) -> Known:
-    """Tests whose value is known where `statement` runs, by their dump."""
-    known: Known = {}
-    node: ast.stmt | None = statement if statement in function.homes else None
-    while node is not None:
-        home = function.homes[node]
-        if isinstance(home.parent, ast.If):
-            _decide(home.parent.test, home.block is home.parent.body, known)
-        for earlier in home.block[: home.index]:
-            if isinstance(earlier, ast.If) and not earlier.orelse:
-                if isinstance(earlier.body[-1], _EXITS):
-                    _decide(earlier.test, False, known)
-        node = home.parent
-    return known
+def _is_element(part: str | int) -> bool:
+    return part == "*" or isinstance(part, int)
 
 
-def _decide(test: ast.expr, holds: bool, known: Known) -> None:
-    known.setdefault(ast.dump(test), holds)
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        _decide(test.operand, not holds, known)
-    elif isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) is holds:
-        for value in test.values:
-            _decide(value, holds, known)
+def _is_certain(statement: ast.stmt, call: ast.Call) -> bool:
+    """Whether a statement always makes `call`: it is its whole value."""
+    value = getattr(statement, "value", None)
+    if isinstance(value, ast.Await):
+        value = value.value
+    return value is call
 
 
-def _applied(lambda_: ast.Lambda, call: ast.Call) -> ast.expr:
-    """The body of a lambda with the arguments of `call` in place of its parameters."""
-    names = [a.arg for a in lambda_.args.args]
-    given = dict(zip(names, call.args, strict=False))
-
-    class _Substitute(ast.NodeTransformer):
-        def visit_Name(self, node: ast.Name) -> ast.expr:
-            return given.get(node.id, node)
-
-    import copy
-
-    return _Substitute().visit(copy.deepcopy(lambda_.body))  # type: ignore[no-any-return]
+def _only_raises(function: Function) -> bool:
+    """Whether a function never returns: it is abstract, or refuses."""
+    return not function.graph.end.before
 
 
-def _sets(function: Function, attribute: str) -> bool:
-    return any(
-        isinstance(target, ast.Attribute) and target.attr == attribute
-        for node in function.homes
-        if isinstance(node, ast.Assign)
-        for target in node.targets
+def _is_stub(function: Function) -> bool:
+    """Whether a function has no body to speak of: `...`, `pass`, a docstring."""
+    return all(
+        isinstance(s, ast.Pass) or (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))
+        for s in function.node.body
     )
 
 
-def _step(function: Function, node: ast.AST, text: str) -> Step:
-    return Step(function.module, position(node), text, function.qualname)
-
-
-def _through(step: Step, outcomes: Iterable[Outcome]) -> tuple[Outcome, ...]:
-    return tuple(replace(o, steps=(step, *o.steps)) for o in outcomes)
+def _applied(lambda_: ast.Lambda, call: ast.Call) -> ast.expr | None:
+    """The body of a lambda with the arguments of `call` in place of its parameters."""
+    if any(isinstance(a, ast.Starred) for a in call.args) or any(
+        k.arg is None for k in call.keywords
+    ):
+        return None
+    spec = lambda_.args
+    names = [a.arg for a in (*spec.posonlyargs, *spec.args)]
+    given = dict(zip(names[len(names) - len(spec.defaults) :], spec.defaults, strict=False))
+    given |= {a.arg: d for a, d in zip(spec.kwonlyargs, spec.kw_defaults, strict=True) if d}
+    given |= dict(zip(names, call.args, strict=False))
+    given |= {k.arg: k.value for k in call.keywords if k.arg}
+    return substituted(lambda_.body, given)

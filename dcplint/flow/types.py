@@ -52,7 +52,7 @@ def narrowed(
         for test in tests:
             for part in test.values if _is_and(test) else [test]:
                 if _tests_instance(part, wanted):
-                    return annotated(universe, function, _as_union(part.args[1]))
+                    return annotated(universe, function, as_union(part.args[1]))
         current = home.parent
     return frozenset()
 
@@ -70,7 +70,7 @@ def _tests_instance(test: ast.expr, wanted: str) -> TypeGuard[ast.Call]:
     )
 
 
-def _as_union(classes: ast.expr) -> ast.expr:
+def as_union(classes: ast.expr) -> ast.expr:
     """`(A, B)`, as `isinstance` takes it, written as `A | B`."""
     if not isinstance(classes, ast.Tuple) or not classes.elts:
         return classes
@@ -114,15 +114,16 @@ def _of_name(
     for node in function.homes:
         if isinstance(node, ast.AnnAssign) and dotted_name(node.target) == name:
             yield annotated(universe, function, node.annotation)
-        elif isinstance(node, ast.Assign) and any(dotted_name(t) == name for t in node.targets):
-            if not _is_none(node.value):
+        elif isinstance(node, ast.Assign):
+            is_target = any(dotted_name(target) == name for target in node.targets)
+            if is_target and not _is_none(node.value):
                 yield classes_of(universe, function, node.value, depth - 1)
 
 
 def _of_attribute(
     universe: Universe, owner: ClassSymbol, name: str, depth: int
 ) -> Iterator[frozenset[ClassSymbol]]:
-    for method, value, annotation in attribute_settings(universe, owner, name):
+    for method, _, annotation in attribute_settings(universe, owner, name):
         if annotation is not None:
             yield annotated(universe, method, annotation)
             return  # what is declared holds for every assignment
@@ -159,6 +160,8 @@ def _settings(universe: Universe, owner: ClassSymbol, name: str) -> Iterator[Set
                     yield method, node.value, None
                 elif isinstance(node, ast.AnnAssign) and _is_own(node.target, name):
                     yield method, node.value, node.annotation
+                elif isinstance(node, ast.AugAssign) and _is_own(node.target, name):
+                    yield method, ast.BinOp(node.target, node.op, node.value), None
 
 
 def _is_own(target: ast.expr, name: str) -> bool:

@@ -1,0 +1,19 @@
+"""The linked program of a directory, as a rule sees it."""
+
+from pathlib import Path
+
+from dcplint.checks.base import Context
+from dcplint.contracts.spec import parse_engine
+from dcplint.findings.policy import Policy
+from dcplint.run import open_trees
+from dcplint.run_options import RunOptions
+
+
+def contexts(directory: Path, engine: str) -> list[Context]:
+    """One context per tree and engine."""
+    options = RunOptions((directory,), Policy(frozenset()), engine=parse_engine(engine))
+    return [
+        Context(program, engine.contract)
+        for tree in open_trees(options)
+        for engine, program in tree.programs
+    ]
