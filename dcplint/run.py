@@ -171,7 +171,8 @@ def _index(root: Root, packs: Mapping[str, Pack], options: RunOptions) -> Checke
     if options.stdin is not None:
         relative = options.stdin.path.resolve().relative_to(root.directory).as_posix()
         unsaved[relative] = options.stdin.source
-    words, accessors = {MARKER}, set()
+    words = {MARKER}
+    accessors: set[bytes] = set()
     for pack in packs.values():
         words.update(import_words(pack))
         words.update(capability.name.encode() for capability in pack.capabilities)

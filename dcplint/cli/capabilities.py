@@ -42,7 +42,7 @@ def command(
     from dcplint.errors import UserError
     from dcplint.findings.catalogue import Catalogue
     from dcplint.findings.policy import Policy
-    from dcplint.report.capabilities import FORMATS
+    from dcplint.report.capabilities import FORMATS, Matrix
     from dcplint.run import capability_matrices
     from dcplint.run_options import RunOptions
 
@@ -52,7 +52,8 @@ def command(
         wanted = [parse_engine(engine) for engine in engines] or [config.engine]
     except ValueError as error:
         raise UserError(str(error)) from error
-    matrices, notices = [], []
+    matrices: list[Matrix] = []
+    notices: list[str] = []
     for engine in wanted:
         found, told = capability_matrices(
             RunOptions(

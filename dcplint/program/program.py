@@ -204,7 +204,7 @@ class Program:
         return self.modules.function(module, facts)
 
     def canonical(self, method: Method, dotted: str) -> str:
-        """The absolute name of what `dotted` stands for in a method; itself where that is unknown."""
+        """The absolute name of what `dotted` stands for in a method; itself where unknown."""
         module, node = method.owner.module, self.function(method.owner.module, method.facts)
         local = local_bindings(node, _place(module)) if node is not None else ()
         found = self.linker.name(module, dotted, (*method.owner.facts.scopes, local))

@@ -53,7 +53,7 @@ def related_modules(index: Index, modules: Modules, contract: Contract) -> Itera
     paths = dict.fromkeys(path for word in sorted(words) for path in index.mentioning(word))
     for tree in modules.trees:
         if tree.tree is Tree.PROJECT:
-            found = ((path, names[path]) for path in sorted(paths))
+            found = iter([(path, names[path]) for path in sorted(paths)])
         else:
             found = _mentioning(tree, contract.pack.package, words)
         for path, name in found:

@@ -109,7 +109,7 @@ class Release:
         return found[1].parameters if found else ()
 
     def mentions(self, function: str, name: str) -> bool:
-        """Whether the source of a function or class names an attribute, variable or string `name`."""
+        """Whether the source of a function or class names `name`: attribute, variable or string."""
         found = self._function(function)
         if found is None:
             return False
@@ -152,7 +152,7 @@ class Release:
         return None
 
     def _is_bound(self, name: str) -> bool:
-        """Whether a module binds `name` to something that is neither class, function nor constant."""
+        """Whether a module binds `name` to what is neither class, function nor constant."""
         owner, _, attribute = name.rpartition(".")
         module = self._linker.absolute(owner) if owner else Unknown("")
         return isinstance(module, Module) and attribute in module.bindings
