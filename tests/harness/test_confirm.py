@@ -36,10 +36,16 @@ def test_a_finding_is_confirmed(capsys: pytest.CaptureFixture[str]) -> None:
     assert "[1/1, about 0 s left] DCP401" in shown.err
     repro = shown.out.rpartition("--repro ")[2].strip()
     assert Job.from_repro(repro).target == f"{BAD}:PagedBackend"
-    assert _run("--repro", repro) == 1
+
+
+@pytest.mark.slow
+def test_a_verdict_can_be_had_again(capsys: pytest.CaptureFixture[str]) -> None:
+    job = Job(f"{BAD}:PagedBackend", "ragged-i16", world_size=4)
+    assert _run("--repro", job.repro) == 1
     assert Signal.LSE_MISSING.value in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_json_says_all_of_it(capsys: pytest.CaptureFixture[str]) -> None:
     assert _run(str(BAD), "-q", "--output-format", "json") == 1
     document = json.loads(capsys.readouterr().out)
@@ -53,6 +59,7 @@ def test_json_says_all_of_it(capsys: pytest.CaptureFixture[str]) -> None:
     assert said["environment"]["device"] == "cpu"
 
 
+@pytest.mark.slow
 def test_without_findings_nothing_runs(capsys: pytest.CaptureFixture[str]) -> None:
     assert _run(str(GOOD)) == 0
     assert "nothing to confirm" in capsys.readouterr().err

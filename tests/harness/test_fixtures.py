@@ -39,13 +39,12 @@ SIGNALS = {
     "DCP407": Signal.LSE_MISSING,
 }
 # Enough of each kind for every run; CI takes all of them.
-QUICK = {"DCP307", "DCP401"}
+QUICK = {"DCP307"}
 
 
 @pytest.fixture(scope="module")
-def verifier() -> Iterator[Verifier]:
-    with Pool() as pool:
-        yield Verifier(pool, Job("", "", world_size=4))
+def verifier(shared_pool: Pool) -> Verifier:
+    return Verifier(shared_pool, Job("", "", world_size=4))
 
 
 def _code(path: Path) -> str:

@@ -78,7 +78,7 @@ print(double(x).tolist())
 """
 
 
-@pytest.mark.parametrize("stub", [True, False])
+@pytest.mark.parametrize("stub", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_autotuned_kernels_need_the_stub_driver(stub: bool) -> None:
     done = subprocess.run(
         [sys.executable, "-c", _AUTOTUNE, *(["stub"] if stub else [])],
@@ -101,7 +101,7 @@ print(sys.modules[merge_shards.__module__].__file__)
 """
 
 
-@pytest.mark.parametrize("layout", ["checkout", "wheel"])
+@pytest.mark.parametrize("layout", ["wheel", pytest.param("checkout", marks=pytest.mark.slow)])
 def test_kernels_are_importable_under_one_name(layout: str, tmp_path: Path) -> None:
     root = Path(dcplint.__file__).parent.parent
     source = kernels.__path__[0]

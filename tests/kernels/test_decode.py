@@ -136,9 +136,22 @@ def _run(
     _close(merged, whole, out_tol * largest)
 
 
+_SLOW = pytest.mark.slow
+
+
 @pytest.mark.parametrize("kind", ["gqa", "mla"])
-@pytest.mark.parametrize("dtype", list(TOLERANCE), ids=str)
-@pytest.mark.parametrize("interleave", [1, 16])
+@pytest.mark.parametrize(
+    ("dtype", "interleave"),
+    [
+        (torch.float32, 16),
+        (torch.bfloat16, 1),
+        pytest.param(torch.float32, 1, marks=_SLOW),
+        pytest.param(torch.bfloat16, 16, marks=_SLOW),
+        pytest.param(torch.float16, 1, marks=_SLOW),
+        pytest.param(torch.float16, 16, marks=_SLOW),
+    ],
+    ids=str,
+)
 def test_single_query(kind: str, dtype: torch.dtype, interleave: int) -> None:
     """Ragged lengths, one shorter than a cycle, one of a single token, one empty."""
     _run(
@@ -152,7 +165,10 @@ def test_single_query(kind: str, dtype: torch.dtype, interleave: int) -> None:
 
 
 @pytest.mark.parametrize("kind", ["gqa", "mla"])
-@pytest.mark.parametrize(("world", "interleave"), [(4, 1), (4, 4), (1, 1), (2, 16)])
+@pytest.mark.parametrize(
+    ("world", "interleave"),
+    [(4, 4), (1, 1), pytest.param(4, 1, marks=_SLOW), pytest.param(2, 16, marks=_SLOW)],
+)
 def test_multi_query_is_causal_in_global_positions(kind: str, world: int, interleave: int) -> None:
     """Mixed query lengths, prefill included, over every phase of the owner cycle."""
     _run(
@@ -170,10 +186,10 @@ def test_multi_query_is_causal_in_global_positions(kind: str, world: int, interl
 @pytest.mark.parametrize(
     "features",
     [
-        {"window": 20},
-        {"soft_cap": 5.0, "magnitude": 4.0},
-        {"sinks": True},
-        {"window": 3, "soft_cap": 5.0, "sinks": True},
+        pytest.param({"window": 20}, marks=_SLOW),
+        pytest.param({"soft_cap": 5.0, "magnitude": 4.0}, marks=_SLOW),
+        pytest.param({"sinks": True}, marks=_SLOW),
+        {"window": 20, "soft_cap": 5.0, "sinks": True, "magnitude": 4.0},
     ],
     ids=str,
 )
@@ -198,7 +214,7 @@ def test_fp8_cache(kind: str, dtype: torch.dtype) -> None:
 
 
 @pytest.mark.parametrize("kind", ["gqa", "mla"])
-@pytest.mark.parametrize("num_splits", [1, 3, 8])
+@pytest.mark.parametrize("num_splits", [1, 8, pytest.param(3, marks=_SLOW)])
 def test_more_splits_than_blocks(kind: str, num_splits: int) -> None:
     _run(
         kind, seq_lens=[300, 3], query_lens=[1, 1], num_splits=num_splits, world=2, interleave=1,
