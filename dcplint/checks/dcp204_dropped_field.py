@@ -59,8 +59,9 @@ def check(context: Context) -> Iterator[Finding]:
     for missing in missing_fields(context):
         if missing.rebuilt_from:
             yield RULE.finding(
-                f"`{missing.origin.symbol}` rebuilds {missing.record} from `{missing.rebuilt_from}` "
-                f"without {missing.field.name}, which {missing.readers} read under DCP",
+                f"`{missing.origin.symbol}` rebuilds {missing.record} from "
+                f"`{missing.rebuilt_from}` without {missing.field.name}, "
+                f"which {missing.readers} read under DCP",
                 missing.location,
                 symbol=missing.origin.symbol,
                 evidence=missing.evidence,

@@ -34,7 +34,9 @@ def gap(context: Context, outcome: Outcome, field: ContractField) -> Iterator[Ev
     if origin is None:
         return
     yield Evidence(
-        f"{origin.symbol} leaves {field.name} None: {origin.text}", at(context, origin), Role.PRODUCER
+        f"{origin.symbol} leaves {field.name} None: {origin.text}",
+        at(context, origin),
+        Role.PRODUCER,
     )
     for step in reversed(outcome.steps[:-1]):
         yield Evidence(f"  and from there {step.text}", at(context, step))

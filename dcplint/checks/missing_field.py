@@ -48,9 +48,7 @@ def missing_fields(context: Context) -> Iterator[Missing]:
             yield _missing(context, field, uses)
 
 
-def _missing(
-    context: Context, field: ContractField, uses: list[tuple[Read, Outcome]]
-) -> Missing:
+def _missing(context: Context, field: ContractField, uses: list[tuple[Read, Outcome]]) -> Missing:
     outcome = min((o for _, o in uses), key=lambda o: len(o.steps))
     origin = outcome.origin
     assert origin is not None

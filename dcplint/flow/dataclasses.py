@@ -6,9 +6,9 @@ import ast
 import textwrap
 
 from dcplint.facts.model import Position, Setting
-from dcplint.findings.model import Tree
 from dcplint.flow.functions import Universe
 from dcplint.program.symbols import ClassSymbol
+from dcplint.source.location import Tree
 
 _MAKERS = frozenset({"dataclass", "NamedTuple", "config", "define", "Struct", "BaseModel"})
 
