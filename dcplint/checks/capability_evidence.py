@@ -29,12 +29,19 @@ def origin(context: Context, name: str, resolution: Resolution) -> Iterator[Evid
     )
 
 
-def walk(context: Context, symbol: ClassSymbol, name: str, resolution: Resolution) -> Evidence:
-    """The classes that the lookup passed through."""
+def walk(
+    context: Context, symbol: ClassSymbol, name: str, resolution: Resolution
+) -> Iterator[Evidence]:
+    """The classes that the lookup passed through, each where a change of it would matter."""
     route = " → ".join(str(c) for c in resolution.walked)
     says = "none of them says it" if resolution.place is None else "only the last says it"
-    message = f"lookup of `{name}`: {route}; {says}"
-    return Evidence(message, context.program.location_of(symbol), Role.MRO)
+    place = context.program.location_of(symbol)
+    yield Evidence(f"lookup of `{name}`: {route}; {says}", place, Role.MRO)
+    speaker = resolution.place.owner if resolution.place is not None else None
+    for passed in resolution.walked:
+        if passed not in (symbol, speaker) and not context.program.is_engine_base(passed):
+            where = context.program.location_of(passed)
+            yield Evidence(f"{passed} says nothing of `{name}`", where, Role.MRO)
 
 
 def implied(

@@ -75,7 +75,7 @@ def _finding(
 ) -> Finding:
     steps = [
         *evidence.origin(context, capability.name, resolution),
-        evidence.walk(context, symbol, capability.name, resolution),
+        *evidence.walk(context, symbol, capability.name, resolution),
     ]
     steps += evidence.gates(context, capability, True)
     denied: Capability | None = None

@@ -114,7 +114,7 @@ def _finding(
     assert said.place is not None
     speaker = said.place.owner
     steps = list(evidence.origin(context, capability.name, said))
-    steps.append(evidence.walk(context, symbol, capability.name, said))
+    steps += evidence.walk(context, symbol, capability.name, said)
     steps.append(
         Evidence(
             f"{symbol}.{override.facts.name} replaces the method that {speaker} spoke for",

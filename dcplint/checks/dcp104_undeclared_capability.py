@@ -97,7 +97,7 @@ def _finding(context: Context, symbol: ClassSymbol, capability: Capability) -> I
         evidence=(
             *found.proof,
             *evidence.origin(context, capability.name, said),
-            evidence.walk(context, symbol, capability.name, said),
+            *evidence.walk(context, symbol, capability.name, said),
             *evidence.gates(context, capability, False),
         ),
     )

@@ -100,6 +100,17 @@ def test_a_finding_belongs_to_the_file_of_its_evidence(dcplint: Command, tmp_pat
     assert dcplint.check(stated).verdicts == []
 
 
+def test_a_base_that_no_longer_says_it_answers_for_its_heirs(
+    dcplint: Command, tmp_path: Path
+) -> None:
+    """The class in between is no origin of the value, but a change of it is what the heirs lost."""
+    (tmp_path / ".git").mkdir()
+    heir = "from plugin.base import SilentImpl\n\n\nclass HeirImpl(SilentImpl): ...\n"
+    write(tmp_path, {"plugin/__init__.py": "", "plugin/base.py": SILENT, "plugin/heir.py": heir})
+    found = dcplint.check(tmp_path / "plugin" / "base.py", "--engine", "vllm==0.29.0").verdicts
+    assert ("DCP101", "HeirImpl") in found
+
+
 def test_the_same_tree_gives_the_same_output(dcplint: Command, tmp_path: Path) -> None:
     write_engine(tmp_path, "0.30.0", default=True)
     first = dcplint("check", tmp_path).out
