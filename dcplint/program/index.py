@@ -10,7 +10,7 @@ from dcplint.contracts.model import Contract, Pack
 from dcplint.program.modules import Broken, module_names, package_of
 from dcplint.source.discovery import discover
 from dcplint.source.roots import Root
-from dcplint.source.scan import Scan, Scanner, closure
+from dcplint.source.scan import Pairs, Scan, Scanner, closure
 from dcplint.source.text import UnreadableSource, decode, read_bytes
 
 
@@ -23,12 +23,14 @@ class Index:
     """
 
     root: Root
+    scanner: Scanner
     scans: dict[str, Scan]
     modules: dict[str, str]
     names: dict[str, str]
     nested: tuple[Path, ...]
     unsaved: dict[str, bytes] = field(default_factory=dict)
     broken: list[Broken] = field(default_factory=list)
+    _aliases: dict[str, Pairs] = field(default_factory=dict)
     _importing: dict[str, dict[str, frozenset[bytes]]] = field(default_factory=dict)
 
     def read(self, relative: str) -> bytes:
@@ -53,6 +55,11 @@ class Index:
             self._importing[package] = {path: names for path, names in found if names is not None}
         return self._importing[package]
 
+    def _aliases_of(self, path: str) -> Pairs:
+        if path not in self._aliases:
+            self._aliases[path] = self.scanner.aliases(self.read(path))
+        return self._aliases[path]
+
     def holds(self, pack: Pack) -> bool:
         """Whether the root holds the engine itself: its package, with a module of its contract."""
         modules = {c.name.rpartition(".")[0] for c in pack.classes}
@@ -72,7 +79,7 @@ class Index:
             # Any name taken from the engine may be a class with a role; only linking can tell.
             for names in self.importing(contract.pack.package).values():
                 roots |= names
-        reached = closure(self.scans.values(), roots)
+        reached = closure(self.scans, roots, self._aliases_of)
         words = {capability.name.encode() for capability in contract.capabilities}
         return tuple(
             path
@@ -101,7 +108,7 @@ class Imports:
             found += _WORD.findall(match.group(1) or match.group(2))
         if self._by_name.search(data):
             found.append(self.word)
-        return frozenset(found) - {b"as"} if found else None
+        return frozenset(found) if found else None
 
 
 _WORD = re.compile(rb"[\w\x80-\xff]+")
@@ -118,23 +125,23 @@ def build_index(
     explicit = {p.relative_to(root.directory).as_posix() for p in root.focus if p.is_file()}
     files = sorted({*found.files, *explicit, *(unsaved or {})})
     modules, names = module_names(files, package_of(root.directory))
-    index = Index(root, {}, modules, names, tuple(found.nested), unsaved or {})
+    index = Index(root, scanner, {}, modules, names, tuple(found.nested), unsaved or {})
     for directory, reason in found.unreadable:
         error = UnreadableSource(f"cannot be read: {reason}")
         index.broken.append(Broken(directory, error))
     for relative in files:
-        _scan(index, relative, scanner)
+        _scan(index, relative)
     return index
 
 
-def _scan(index: Index, relative: str, scanner: Scanner) -> None:
+def _scan(index: Index, relative: str) -> None:
     try:
         data = index.read(relative)
         _check_text(data)
     except UnreadableSource as error:
         index.broken.append(Broken(relative, error))
     else:
-        index.scans[relative] = scanner.scan(data)
+        index.scans[relative] = index.scanner.scan(data)
 
 
 def import_words(pack: Pack) -> tuple[bytes, ...]:

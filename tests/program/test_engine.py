@@ -91,7 +91,7 @@ def test_a_build_under_another_name_is_known_by_its_files(tmp_path: Path) -> Non
 
 
 def test_a_neighbour_with_a_similar_name_says_nothing(tmp_path: Path) -> None:
-    files = {**ENGINE, "engine_extras-8.0.dist-info/METADATA": "", "a_broken-.dist-info/x": ""}
+    files = {**ENGINE, "engine_extras-8.0.dist-info/METADATA": "", "a-9.0.dist-info/RECORD": "x"}
     assert release_in(write(tmp_path, files), PACK, "engine/__init__.py") is None
 
 

@@ -183,16 +183,32 @@ def test_stars_in_a_ring_are_searched_once_each(tmp_path: Path) -> None:
     assert all(linker.absolute(f"m{n}.K{n}") == Literal(n) for n in range(count))
 
 
+RING = {
+    "a.py": "from b import *\nfrom engine.base import ImplBase as X\n",
+    "b.py": "from a import *\n",
+}
+
+
 def test_what_a_lookup_met_on_the_way_is_not_remembered(tmp_path: Path) -> None:
-    files = {
-        "a.py": "from b import *\n",
-        "b.py": "from a import *\nfrom c import X\n",
-        "c.py": "from engine.base import ImplBase as X\n",
-    }
-    made = tree(tmp_path, "from a import X\nclass C(X): ...\n", files)
+    """While `a.X` is looked up `b` seems to have no `X`, because that leads back to `a`."""
+    made = tree(tmp_path, "from a import X\nclass C(X): ...\n", RING)
     linker = made.program.linker
     for name in ("a.X", "b.X", "a.X"):
         assert isinstance(linker.absolute(name), ClassSymbol), name
+
+
+def test_what_is_found_is_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = {**RING, "c.py": "from b import X as Y\n", "d.py": "from c import Y as Z\n"}
+    made = tree(tmp_path, "from d import Z\nclass C(Z): ...\n", files)
+    linker = made.program.linker
+    found = linker.absolute("d.Z")
+    assert isinstance(found, ClassSymbol)
+
+    def again(*_: object) -> None:
+        raise AssertionError("looked up a second time")
+
+    monkeypatch.setattr(type(linker), "_find_anew", again)
+    assert linker.absolute("d.Z") is linker.absolute("c.Y") is found
 
 
 def test_of_many_conditional_bindings(tmp_path: Path) -> None:

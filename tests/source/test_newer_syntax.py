@@ -62,6 +62,13 @@ def test_what_a_replaced_string_says_is_not_known() -> None:
         assert isinstance(assigned, ast.Assign) and isinstance(assigned.value, ast.Call)
 
 
+def test_stars_are_taken_away() -> None:
+    """No Python at hand may refuse them, so the text is what tells."""
+    assert lowered("def f(*args: *Ts, a: b): ...\n") == "def f(*args: Ts, a: b): ...\n"
+    assert lowered("x = a[*b, 1]\n") == "x = a[b, 1]\n"
+    assert lowered("try:\n    a\nexcept* A:\n    b\n") == "try:\n    a\nexcept A:\n    b\n"
+
+
 def test_ordinary_strings_stay() -> None:
     text = "x = 'a' 'b' '''c\nd'''\ny = b'e'\n"
     assert lowered(text) == text

@@ -74,9 +74,11 @@ class A:
         b = c = \\
 d = 3
     flag = True
+""",
+    "a last line continued left of the block": """
 def g():
-    return \\
-after
+    b = c = \\
+after = 1
 last = 1
 """,
     "def continued": """

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from dcplint.source.scan import Scan, Scanner, closure
+from dcplint.source.scan import Pairs, Scanner, closure
 
 SCANNER = Scanner.of((b"flag", b"supports_a", b"supports_b", b"mark:"), (b"get_impl_cls",))
 
@@ -44,7 +44,8 @@ def test_a_header_that_never_ends_is_cut() -> None:
 
 
 def aliases(text: str) -> set[tuple[str, str]]:
-    found = SCANNER.scan(f"import x\n{text}\n".encode()).aliases
+    data = f"import x\n{text}\n".encode()
+    found = (*SCANNER.scan(data).renamed, *SCANNER.aliases(data))
     return {(name.decode(), source.decode()) for name, sources in found for source in sources}
 
 
@@ -96,32 +97,52 @@ def test_old_mac_line_ends() -> None:
     assert ("A", "B") in aliases("x = 1\rA = B\r")
 
 
+def test_imported_names() -> None:
+    found = SCANNER.scan(
+        b"import a.b as c, d.e\nfrom f.g import (\n    h as i,\n)\nfrom j import *\n"
+    )
+    assert found.imported == {b"b", b"c", b"d", b"e", b"h", b"i"}
+    assert found.has_star and not SCANNER.scan(b"import a\n").has_star
+
+
 def test_words() -> None:
     assert SCANNER.scan(b"x.supports_b = 'mark:'").words == {b"supports_b", b"mark:"}
     assert SCANNER.scan(b"support flags").words == {b"flag"}
     assert SCANNER.scan(b"").words == frozenset()
 
 
+def closed(files: dict[str, str], root: bytes) -> tuple[frozenset[bytes], list[str]]:
+    """The closure over some files, and those whose assignments were looked at."""
+    scans = {path: SCANNER.scan(text.encode()) for path, text in files.items()}
+    asked: list[str] = []
+
+    def aliases(path: str) -> Pairs:
+        asked.append(path)
+        return SCANNER.aliases(files[path].encode())
+
+    return closure(scans, (root,), aliases), asked
+
+
 def test_the_closure_follows_headers_and_aliases_across_files() -> None:
-    scans = [
-        SCANNER.scan(text.encode())
-        for text in (
-            "class A(Root): pass",
-            "from a import A as B\nC = B\n",
-            "\nif x:\n    D = mod.C\n",
-            "class E(m.D): pass\nclass Other(Else): pass",
-        )
-    ]
-    reached = closure(scans, (b"Root",))
-    assert {b"A", b"B", b"C", b"D", b"E"} <= reached
-    assert b"Other" not in reached
+    files = {
+        "pkg/__init__.py": "from . import a\n",
+        "pkg/a.py": "class A(Root): pass",
+        "b.py": "from pkg.a import A as B\nC = B\n",
+        "c.py": "import b\nif x:\n    D = b.C\n",
+        "d.py": "import c as m\nclass E(m.D): pass\nclass Other(Else): pass",
+        "e.py": "from d import *\nF = E\n",
+        "f.py": "import pkg\nG = pkg.a.A\n",
+        "g.py": "import numpy\nH = numpy.A\nclass I(Exception): pass\n",
+    }
+    reached, asked = closed(files, b"Root")
+    assert {b"A", b"B", b"C", b"D", b"E", b"F", b"G"} <= reached
+    assert not {b"Other", b"H", b"I"} & reached
+    near = ["b.py", "c.py", "d.py", "e.py", "f.py", "pkg/__init__.py", "pkg/a.py"]
+    assert sorted(asked) == near, "each once"
 
 
 def test_a_closure_of_cycles_ends() -> None:
-    names = [f"C{n}".encode() for n in range(20_000)]
-    chain = Scan(
-        tuple((name, frozenset((base,))) for base, name in pairwise(names)),
-        ((names[0], frozenset((names[-1],))),),
-        frozenset(),
-    )
-    assert closure([chain], (names[500],)) == frozenset(names)
+    names = [f"C{n}" for n in range(5_000)]
+    chain = "".join(f"class {name}({base}): pass\n" for base, name in pairwise(names))
+    reached, _ = closed({"a.py": f"{chain}C0 = {names[-1]}\n"}, b"C500")
+    assert {name.encode() for name in names} <= reached
