@@ -225,7 +225,6 @@ class Linker:
             met, self._met = self._met, min(met_before, self._met)
         if met >= depth:
             self._found[key] = symbol
-            self._met = met_before
         else:
             self._tentative[key] = symbol
         if not self._running:
