@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -23,7 +24,10 @@ from dcplint.program.symbols import ClassSymbol, FunctionSymbol, Module
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef
 _PARTS = (ast.expr, ast.withitem)
-_CALLED = re.compile(r"(\w+)\(")
+_REFERRED = re.compile(r"(?![ \t]*[\w(:]|[ \t]*=(?!=))")
+# What follows an attribute that is assigned to, or whose own attribute is; seldom anything else.
+ASSIGNED = r"(?:\.[\w.]+)?\s*(?:[-+*/|&]?=(?!=)|:[^\n=]*=(?!=)|[,)][^\n()=]*=(?!=))"
+_ASSIGNED = re.compile(rf"\b{ASSIGNED}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -254,9 +258,11 @@ class Universe:
         default_factory=dict
     )
     _sites: dict[str, tuple[CallSite, ...]] = field(default_factory=dict)
+    _called: dict[str, tuple[int, ...]] = field(default_factory=dict)
     _callers: dict[Function, tuple[CallSite, ...]] = field(default_factory=dict)
     _texts: dict[tuple[Module, tuple[int, int]], str] = field(default_factory=dict)
     settings: dict[tuple[ClassSymbol, str], tuple[Setting, ...]] = field(default_factory=dict)
+    _ancestry: dict[ClassSymbol, frozenset[ClassSymbol]] = field(default_factory=dict)
     instances: dict[tuple[Function, ast.expr], frozenset[ClassSymbol]] = field(default_factory=dict)
 
     @cached_property
@@ -271,13 +277,22 @@ class Universe:
                 found.append((module, facts, owner, self.text(module, facts)))
         return tuple(found)
 
-    @cached_property
-    def _by_called(self) -> dict[str, list[int]]:
-        found: dict[str, list[int]] = {}
-        for index, (_, facts, _, text) in enumerate(self.entries):
-            for name in set(_CALLED.findall(text)) | {facts.name}:
-                found.setdefault(name, []).append(index)
-        return found
+    def _calling(self, name: str) -> tuple[int, ...]:
+        """The entries that seem to call something called `name`, or define it."""
+        if name not in self._called:
+            text, starts = self._text
+            word = f"{name}("
+            found: dict[int, None] = {}
+            at = text.find(word)
+            while at >= 0:
+                index = bisect_right(starts, at) - 1
+                end = starts[index + 1] if index + 1 < len(starts) else len(text)
+                if not _ends_word(text[at - 1]):
+                    found[index] = None
+                    at = end - 1
+                at = text.find(word, at + 1)
+            self._called[name] = tuple(found)
+        return self._called[name]
 
     @cached_property
     def _by_name(self) -> dict[str, list[int]]:
@@ -286,29 +301,93 @@ class Universe:
             found.setdefault(facts.name, []).append(index)
         return found
 
+    @cached_property
+    def _text(self) -> tuple[str, list[int]]:
+        """The text of all functions, one behind the other, and where each starts."""
+        starts, at = [], 0
+        for _, _, _, text in self.entries:
+            starts.append(at)
+            at += len(text) + 1
+        return "\n".join(text for _, _, _, text in self.entries), starts
+
+    def containing(self, word: str) -> Iterator[int]:
+        """The entries whose text contains `word`."""
+        text, starts = self._text
+        at = text.find(word)
+        while at >= 0:
+            index = bisect_right(starts, at) - 1
+            yield index
+            if index + 1 == len(starts):
+                return
+            at = text.find(word, starts[index + 1])
+
+    def stored(self, attribute: str) -> dict[int, set[bool]]:
+        """The entries that seem to assign to `attribute`, and whether it is one of `self`."""
+        text, starts = self._text
+        word = f".{attribute}"
+        found: dict[int, set[bool]] = {}
+        at = text.find(word)
+        while at >= 0:
+            if _ASSIGNED.match(text, at + len(word)):
+                index = bisect_right(starts, at) - 1
+                found.setdefault(index, set()).add(text.endswith("self", 0, at))
+            at = text.find(word, at + 1)
+        return found
+
+    def referring(self, name: str, before: str, other: str = "") -> Iterator[Function]:
+        """Functions whose text names `name` without calling or assigning to it there.
+
+        before: what may stand before the name; other: what may not.
+        """
+        text, starts = self._text
+        at = text.find(name)
+        while at >= 0:
+            after = at + len(name)
+            fits_ = text[at - 1] in before if before else not _ends_word(text[at - 1], other)
+            if fits_ and _REFERRED.match(text, after):
+                index = bisect_right(starts, at) - 1
+                yield from self.functions_of(index)
+                if index + 1 == len(starts):
+                    return
+                after = starts[index + 1]
+            at = text.find(name, after)
+
     def mentioning(self, word: str, pattern: re.Pattern[str] | None = None) -> Iterator[Function]:
         """Every function, nested ones included, whose outermost function contains `word`.
 
         pattern: what its text must match too.
         """
-        for index, (_, _, _, text) in enumerate(self.entries):
-            if word in text and (pattern is None or pattern.search(text)):
-                yield from self._with_nested(index)
+        for index in self.containing(word):
+            if pattern is None or pattern.search(self.entries[index][3]):
+                yield from self.functions_of(index)
 
     def matching(self, pattern: re.Pattern[str]) -> Iterator[Function]:
         """Every function, nested ones included, whose outermost function's text matches."""
         for index, (_, _, _, text) in enumerate(self.entries):
             if pattern.search(text):
-                yield from self._with_nested(index)
+                yield from self.functions_of(index)
+
+    def heirs(self, owner: ClassSymbol, name: str) -> Iterator[Function]:
+        """Methods called `name` of the classes that derive from `owner`."""
+        for index in self._by_name.get(name, ()):
+            heir = self.entries[index][2]
+            if heir is not None and heir is not owner and owner in self.ancestry(heir):
+                yield from self.functions_of(index)[:1]
+
+    def ancestry(self, symbol: ClassSymbol) -> frozenset[ClassSymbol]:
+        """A class and those that it derives from."""
+        if symbol not in self._ancestry:
+            self._ancestry[symbol] = frozenset(self.program.mro(symbol).classes)
+        return self._ancestry[symbol]
 
     def named(self, name: str) -> Iterator[Function]:
         """Functions and methods called `name`, nested ones excluded."""
         for index in self._by_name.get(name, ()):
-            yield from self._with_nested(index)[:1]
+            yield from self.functions_of(index)[:1]
 
     def calling(self, name: str) -> Iterator[tuple[Module, str]]:
         """Module and qualified name of the functions that call something called `name`."""
-        for index in self._by_called.get(name, ()):
+        for index in self._calling(name):
             module, facts, _, _ = self.entries[index]
             yield module, facts.qualname
 
@@ -331,7 +410,7 @@ class Universe:
         for index in self._by_name.get(facts.name, ()):
             entry = self.entries[index]
             if entry[0] is module and entry[1].lines == facts.lines:
-                return next(iter(self._with_nested(index)), None)
+                return next(iter(self.functions_of(index)), None)
         node = self.program.function(module, facts)
         if node is None:
             return None
@@ -346,15 +425,16 @@ class Universe:
         if name not in self._sites:
             self._sites[name] = tuple(
                 CallSite(function, statement, call)
-                for index in self._by_called.get(name, ())
-                for function in self._with_nested(index)
+                for index in self._calling(name)
+                for function in self.functions_of(index)
                 for statement, made in function.calls.items()
                 for call in made
                 if callee_name(call) == name
             )
         return self._sites[name]
 
-    def _with_nested(self, index: int) -> tuple[Function, ...]:
+    def functions_of(self, index: int) -> tuple[Function, ...]:
+        """The function of an entry, then those nested in it."""
         module, facts, owner, _ = self.entries[index]
         key = (module, facts.lines)
         if key not in self._parsed:
@@ -400,7 +480,12 @@ class Universe:
                 method = self.program.method(owner, callee.attr)
                 exact = self.function(method.owner.module, method.facts) if method else None
                 return (exact,) if exact is not None else ()
-        return tuple(f for f in self.named(callee.attr) if f.owner is not None)
+        return tuple(
+            function
+            for index in self._by_name.get(callee.attr, ())
+            if self.entries[index][2] is not None
+            for function in self.functions_of(index)[:1]
+        )
 
     def plain(self, function: Function, name: str) -> tuple[Function, ...]:
         """The function that a bare `name` stands for in `function`."""
@@ -420,12 +505,7 @@ class Universe:
         """The method that `owner` has, and those by which subclasses replace it."""
         found = self.program.method(owner, name)
         targets = [self.function(found.owner.module, found.facts)] if found else []
-        for candidate in self.named(name):
-            heir = candidate.owner
-            if heir is None or heir is owner:
-                continue
-            if owner in self.program.mro(heir).classes:
-                targets.append(candidate)
+        targets += self.heirs(owner, name)
         return tuple(target for target in targets if target is not None)
 
     def _parent_method(self, function: Function, name: str) -> tuple[Function, ...]:
@@ -451,17 +531,32 @@ class Universe:
             self._callers[target] = tuple(self._find_callers(target))
         return self._callers[target]
 
+    def _chained(self, target: Function) -> Iterator[CallSite]:
+        """The calls of an `__init__` by those of the classes that derive from its class."""
+        assert target.owner is not None
+        for heir in self.heirs(target.owner, "__init__"):
+            for statement, made in heir.calls.items():
+                for call in made:
+                    if callee_name(call) == "__init__":
+                        yield CallSite(heir, statement, call)
+
     def _find_callers(self, target: Function) -> Iterator[CallSite]:
-        for site in self.calls_of(target.node.name):
+        is_constructor = target.node.name == "__init__" and target.owner is not None
+        sites = self._chained(target) if is_constructor else self.calls_of(target.node.name)
+        for site in sites:
             found = self.callees(site.function, site.call, site.statement)
             if target in found and fits(target, site.call):
                 yield site
-        if target.node.name == "__init__" and target.owner is not None:
+        if is_constructor and target.owner is not None:
             for site in self.calls_of(target.owner.facts.name):
                 dotted = dotted_name(site.call.func) or ""
                 made = self.program.linker.name(site.function.module, dotted, site.function.scopes)
                 if made is target.owner and fits(target, site.call):
                     yield site
+
+
+def _ends_word(character: str, other: str = "") -> bool:
+    return character == "_" or character.isalnum() or character in other
 
 
 def _family(function: Function) -> Iterator[Function]:

@@ -12,6 +12,8 @@ import enum
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
+_BLOCKS = (ast.stmt, ast.ExceptHandler, ast.match_case)
+_ATOMS = (ast.expr_context, ast.operator, ast.unaryop, ast.boolop)
 _BROAD = frozenset({"Exception", "BaseException"})
 
 
@@ -246,15 +248,22 @@ def own_nodes(node: ast.AST) -> Iterator[ast.AST]:
     """The nodes of a statement's own expressions, not of the blocks, functions or classes in it."""
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         return
-    queue: list[ast.AST] = [
-        child
-        for child in ast.iter_child_nodes(node)
-        if not isinstance(child, (ast.stmt, ast.ExceptHandler, ast.match_case))
-    ]
+    queue: list[ast.AST] = []
+    _children(node, queue)
     while queue:
         inner = queue.pop()
         yield inner
-        queue += ast.iter_child_nodes(inner)
+        _children(inner, queue)
+
+
+def _children(node: ast.AST, found: list[ast.AST]) -> None:
+    """`ast.iter_child_nodes`, several times as fast, without statements and contexts."""
+    for name in node._fields:
+        value = getattr(node, name, None)
+        if isinstance(value, list):
+            found += [v for v in value if isinstance(v, ast.AST) and not isinstance(v, _BLOCKS)]
+        elif isinstance(value, ast.AST) and not isinstance(value, _ATOMS):
+            found.append(value)
 
 
 def _has_elements(iterable: ast.expr) -> bool:

@@ -15,6 +15,7 @@ from dcplint.flow.functions import CallSite, Function, Universe, callee_name
 from dcplint.flow.types import classes_of
 from dcplint.program.symbols import ClassSymbol, FunctionSymbol, Module
 
+_CONSTRUCTORS = frozenset({"__init__", "__post_init__"})
 _LEVELS = 3  # helpers of helpers that may set an attribute of what they are given
 _PROPERTIES = frozenset({"property", "cached_property"})
 _TRANSPARENT = frozenset({"staticmethod", "classmethod", "abstractmethod", "wraps", "override"})
@@ -28,7 +29,7 @@ class Lookup:
     """Answers them, each once."""
 
     universe: Universe
-    _stores: dict[str, tuple[Stored, ...]] = field(default_factory=dict)
+    _stores: dict[tuple[ClassSymbol, str], tuple[Stored, ...]] = field(default_factory=dict)
     _setters: dict[str, frozenset[tuple[Module, str]]] = field(default_factory=dict)
     _escapes: dict[Function, bool] = field(default_factory=dict)
     _changed: dict[Function, bool] = field(default_factory=dict)
@@ -45,15 +46,6 @@ class Lookup:
         found = self.universe.program.linker.name(function.module, dotted, function.scopes)
         return found if isinstance(found, ClassSymbol) else None
 
-    def heirs(self, owner: ClassSymbol, name: str) -> Iterator[Function]:
-        """Methods called `name` of the classes that derive from `owner`."""
-        for candidate in self.universe.named(name):
-            heir = candidate.owner
-            if heir is None or heir is owner:
-                continue
-            if owner in self.universe.program.mro(heir).classes:
-                yield candidate
-
     def constructor(self, symbol: ClassSymbol) -> Function | None:
         """The method that runs when an instance is made: `__init__`, or a record's second step."""
         name = "__init__"
@@ -66,7 +58,7 @@ class Lookup:
         """The constructors of a class and of those that derive from it."""
         own = self.constructor(owner)
         name = own.node.name if own is not None else "__init__"
-        return (*((own,) if own else ()), *self.heirs(owner, name))
+        return (*((own,) if own else ()), *self.universe.heirs(owner, name))
 
     def constructions(self, owner: ClassSymbol) -> Iterator[CallSite]:
         """The calls that make instances of `owner`."""
@@ -98,36 +90,43 @@ class Lookup:
 
     # Stores
 
-    def stores(self, owner: ClassSymbol, name: str) -> Iterator[Stored]:
+    def stores(self, owner: ClassSymbol, name: str) -> tuple[Stored, ...]:
         """Assignments to `name` of instances of `owner`, outside of constructors."""
-        program = self.universe.program
-        for function, statement, path in self._stores_of(name):
-            if len(path) < 2 or path[1] != name:
-                continue
-            at_self = function.is_method and path[0] == function.parameters[0]
-            if at_self:
-                if function.node.name in ("__init__", "__post_init__"):
-                    continue
-                classes = frozenset({function.owner} if function.owner else ())
-            else:
-                classes = classes_of(self.universe, function, ast.Name(str(path[0])))
-            for symbol in classes:
-                if owner in program.mro(symbol).classes or symbol in program.mro(owner).classes:
-                    yield function, statement, path
-                    break
+        key = (owner, name)
+        if key not in self._stores:
+            self._stores[key] = tuple(self._find_stores(owner, name))
+        return self._stores[key]
 
-    def _stores_of(self, name: str) -> tuple[Stored, ...]:
-        if name not in self._stores:
-            self._stores[name] = tuple(
-                (function, statement, path)
-                for function in self.universe.mentioning(f".{name}", _store_of(name))
-                if name in function.attributes_set
-                for statement, nodes in function.own_nodes.items()
-                for node in nodes
-                if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
-                if (path := path_of(node)) is not None and name in path[1:]
-            )
-        return self._stores[name]
+    def _find_stores(self, owner: ClassSymbol, name: str) -> Iterator[Stored]:
+        for index, at_self in self.universe.stored(name).items():
+            _, facts, symbol, _ = self.universe.entries[index]
+            own = symbol is not None and self._are_related(owner, symbol)
+            if False in at_self or (own and facts.name not in _CONSTRUCTORS):
+                for function in self.universe.functions_of(index):
+                    yield from self._stores_in(function, owner, name)
+
+    def _stores_in(self, function: Function, owner: ClassSymbol, name: str) -> Iterator[Stored]:
+        if name not in function.attributes_set:
+            return
+        for statement, nodes in function.own_nodes.items():
+            for node in nodes:
+                if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+                    path = path_of(node)
+                    if (
+                        path is not None
+                        and path[1] == name
+                        and self._is_instance(function, path, owner)
+                    ):
+                        yield function, statement, path
+
+    def _is_instance(self, function: Function, path: Path, owner: ClassSymbol) -> bool:
+        variable = str(path[0])
+        classes = classes_of(self.universe, function, ast.Name(variable))
+        if function.is_method and variable == function.parameters[0]:
+            if function.node.name in _CONSTRUCTORS:
+                return False
+            classes = frozenset({function.owner} if function.owner else ())
+        return any(self._are_related(owner, symbol) for symbol in classes)
 
     def may_set(self, function: Function, attribute: str) -> bool:
         """Whether `function` may set `attribute` of something it is given, itself or by helpers."""
@@ -139,12 +138,12 @@ class Lookup:
         return (top.module, top.qualname) in self._setters[attribute]
 
     def _find_setters(self, attribute: str) -> set[tuple[Module, str]]:
-        pattern = re.compile(rf"{_store_of(attribute).pattern}|[\"']{re.escape(attribute)}[\"']")
-        found, names = set(), set()
-        for module, facts, _, text in self.universe.entries:
-            if attribute in text and pattern.search(text):
-                found.add((module, facts.qualname))
-                names.add(facts.name)
+        quoted = (f'"{attribute}"', f"'{attribute}'")
+        indices = {index for word in quoted for index in self.universe.containing(word)}
+        indices |= self.universe.stored(attribute).keys()
+        entries = [self.universe.entries[index] for index in sorted(indices)]
+        found = {(module, facts.qualname) for module, facts, _, _ in entries}
+        names = {facts.name for _, facts, _, _ in entries}
         for _ in range(_LEVELS):
             # A name says little where most functions that have it do nothing of the kind.
             telling = {n for n in names if self._share(n, found) >= 0.5}
@@ -167,10 +166,8 @@ class Lookup:
 
     def _references(self, function: Function) -> Iterator[bool]:
         name = function.node.name
-        said = re.escape(name)
-        start = r"\." if function.owner is not None else r"(?<![\w.\"'])"
-        word = re.compile(rf"{start}{said}\b(?![ \t]*[\w(=:])|[\"']{said}[\"']")
-        for other in self.universe.mentioning(name, word):
+        before, other_than = (".'\"", "") if function.owner is not None else ("", ".'\"")
+        for other in self.universe.referring(name, before, other_than):
             for nodes in other.own_nodes.values():
                 called = {id(n.func) for n in nodes if isinstance(n, ast.Call)}
                 for node in nodes:
@@ -195,11 +192,11 @@ class Lookup:
         return False
 
     def _may_be(self, owner: ClassSymbol, function: Function, node: ast.expr) -> bool:
-        mro = self.universe.program.mro
-        return any(
-            owner in mro(symbol).classes or symbol in mro(owner).classes
-            for symbol in classes_of(self.universe, function, node)
-        )
+        found = classes_of(self.universe, function, node)
+        return any(self._are_related(owner, symbol) for symbol in found)
+
+    def _are_related(self, one: ClassSymbol, other: ClassSymbol) -> bool:
+        return one in self.universe.ancestry(other) or other in self.universe.ancestry(one)
 
     def is_changed_by_decorator(self, function: Function) -> bool:
         """Whether a decorator of the program may return something else than the function does."""
@@ -231,11 +228,6 @@ class Lookup:
             said.search(self.universe.text(module, facts))
             for facts in (*module.facts.functions, *methods)
         )
-
-
-def _store_of(name: str) -> re.Pattern[str]:
-    """What an assignment to attribute `name` looks like; so do some other things."""
-    return re.compile(rf"\.{re.escape(name)}\b[\w.]*\s*(?:[-+*/|&]?=(?!=)|:|,|\)\s*=)")
 
 
 def _hands_through(wrapper: Function) -> bool:

@@ -36,6 +36,7 @@ class Scenario:
     _active: set[tuple[Function, str]] = field(default_factory=set)
     _truths: dict[tuple[Function, str], bool | None] = field(default_factory=dict)
     _sizes: dict[tuple[Function, str], bool] = field(default_factory=dict)
+    _attributes: dict[tuple[ClassSymbol, str], list[Meaning]] = field(default_factory=dict)
     _reachable: dict[Function, set[Node]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -193,10 +194,17 @@ class Scenario:
         return found
 
     def _of_attribute(self, owner: ClassSymbol, name: str) -> list[Meaning]:
+        key = (owner, name)
+        if key not in self._attributes:
+            self._attributes[key] = []  # an attribute defined in terms of itself says nothing
+            self._attributes[key] = self._find_attribute(owner, name)
+        return self._attributes[key]
+
+    def _find_attribute(self, owner: ClassSymbol, name: str) -> list[Meaning]:
         found: list[Meaning] = []
         prop = self.lookup.property_of(owner, name)
         if prop is not None:
-            heirs = [heir for heir in self.lookup.heirs(owner, name) if heir.is_property]
+            heirs = [heir for heir in self.universe.heirs(owner, name) if heir.is_property]
             values = [self._returned(p) for p in (prop, *heirs)]
             return [v for each in values for v in each] if all(values) else []
         for method, value, _ in attribute_settings(self.universe, owner, name):

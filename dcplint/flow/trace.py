@@ -254,8 +254,6 @@ class Tracer:
         for site in sites:
             if not self.can_run(site.function, site.statement):
                 continue
-            if not point.context and not self.is_live(site.function):
-                continue
             if not self._agrees(function, site, point.conditions):
                 continue
             passed = argument(function, site.call, name)
@@ -267,7 +265,11 @@ class Tracer:
                 given = any(passed is node for node in ast.walk(site.call))
                 if not given and isinstance(passed, ast.Constant) and not rest:
                     text = f"{text} without `{name}`"
-                found += through(step(where, site.call, text), self.of(where, passed, rest))
+                given_here = self.of(where, passed, rest)
+                if any(o.state is State.NONE for o in given_here) and not point.context:
+                    # What only a dead caller passes does not count; most callers are live.
+                    given_here = given_here if self.is_live(site.function) else ()
+                found += through(step(where, site.call, text), given_here)
         return tuple(found) or _UNKNOWN
 
     def _from_outer(self, outer: Function, point: Point, path: Path) -> tuple[Outcome, ...]:
