@@ -83,9 +83,10 @@ class Walk:
                 continue
             if says is False and outcome.state is State.SET:
                 continue
-            if says is not None and outcome.state is State.UNKNOWN:
-                outcome = replace(outcome, state=State.SET if says else State.NONE)
-            self.found.append(outcome)
+            if says is True and outcome.state is State.UNKNOWN:
+                self.found.append(replace(outcome, state=State.SET))
+            else:
+                self.found.append(outcome)
 
     # Nodes
 
