@@ -15,7 +15,6 @@ from dcplint.findings.model import Evidence, Location, Role
 from dcplint.flow.fields import Read, gaps
 from dcplint.flow.functions import Function
 from dcplint.flow.trace import Outcome, Step
-from dcplint.program.symbols import ClassSymbol
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +40,7 @@ def missing_fields(context: Context) -> Iterator[Missing]:
         found: dict[object, list[tuple[Read, Outcome]]] = {}
         for read in flow.consumers(field):
             for outcome in gaps(flow.outcomes(read.function, read.statement, read.path)):
-                origin = _origin(context, outcome)
+                origin = outcome.origin
                 if origin is not None:
                     key = (origin.module, origin.position)
                     found.setdefault(key, []).append((read, outcome))
@@ -49,23 +48,9 @@ def missing_fields(context: Context) -> Iterator[Missing]:
             yield _missing(context, field, uses)
 
 
-def _origin(context: Context, outcome: Outcome) -> Step | None:
-    """Where the None comes from: the record that is built with it, where it is written there."""
-    if len(outcome.steps) < 2:
-        return outcome.origin
-    before, last = outcome.steps[-2:]
-    if last.text == "None" and isinstance(before.record, ClassSymbol):
-        spans = before.position[:2] <= last.position[:2] <= before.position[2:]
-        classes = context.program.mro(before.record).classes
-        records = {field.record for field in context.fields.fields}
-        if spans and any(entry.dotted in records for entry in classes):
-            return before
-    return last
-
-
 def _missing(context: Context, field: ContractField, uses: list[tuple[Read, Outcome]]) -> Missing:
     outcome = min((o for _, o in uses), key=lambda o: len(o.steps))
-    origin = _origin(context, outcome)
+    origin = outcome.origin
     assert origin is not None
     readers = dict.fromkeys(read.function.qualname for read, _ in uses)
     steps = list(evidence.gap(context, outcome, field))
