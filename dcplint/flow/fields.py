@@ -242,7 +242,7 @@ def _fallbacks(field: ContractField, function: Function, statement: ast.stmt) ->
             if tested is None:
                 continue
             path, when_none = tested
-            branch = statement.body if when_none else statement.orelse
+            branch = statement.body if when_none else _otherwise(function, statement)
             derived = _derived(branch, path, field)
             if derived is not None:
                 yield Fallback(field, function, statement, statement.test, derived, path)
@@ -261,6 +261,14 @@ def _fallbacks(field: ContractField, function: Function, statement: ast.stmt) ->
                     path = tuple(dotted.split("."))
                     test = node.values[0]
                     yield Fallback(field, function, statement, test, node.values[-1], path)
+
+
+def _otherwise(function: Function, statement: ast.If) -> list[ast.stmt]:
+    """What runs where a test fails: the `else`, or what follows a body that leaves."""
+    if statement.orelse or not isinstance(statement.body[-1], (ast.Return, ast.Raise)):
+        return statement.orelse
+    home = function.homes[statement]
+    return home.block[home.index + 1 :]
 
 
 def _derived(branch: list[ast.stmt], path: Path, field: ContractField) -> ast.expr | None:

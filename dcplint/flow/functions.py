@@ -639,4 +639,5 @@ def _is_unbound(target: Function, call: ast.Call) -> bool:
         and isinstance(callee.value, ast.Name)
         and target.owner is not None
         and callee.value.id == target.owner.facts.name
+        and "classmethod" not in target.decorators
     )

@@ -191,7 +191,8 @@ class Tracer:
                 if any(o.state is not State.UNKNOWN for o in given):
                     return given
                 return self._attribute(function, path)
-            return self._from_callers(point, path)
+            at = replace(point, node=None, stop=None)
+            return self._once((at, path, "entry"), lambda: self._from_callers(at, path))
         if function.outer is not None and root not in function.local_names:
             return self._from_outer(function.outer, point, path)
         if root in function.local_names:
@@ -397,6 +398,14 @@ class Tracer:
         dotted = path_of(value)
         if dotted is not None:
             return self.objects(function, at, (*dotted, *tail), depth - 1)
+        if tail and isinstance(value, (ast.Tuple, ast.List)) and isinstance(tail[0], int):
+            if tail[0] < len(value.elts):
+                element = value.elts[tail[0]]
+                return self._object(function, element, at, tail[1:], root, depth - 1)
+        if isinstance(value, ast.Call) and (same_ := self._handed_back(function, value)):
+            found = [self._object(function, v, at, tail, root, depth - 1) for v in same_]
+            others = frozenset({(value, tail)})
+            return others.union(*(f for f in found if f is not None))
         if tail and isinstance(value, ast.Call):
             built = self.lookup.built(function, value)
             if built is not None and is_record(self.universe, built):
@@ -404,6 +413,19 @@ class Tracer:
                 if passed is not None:
                     return self._object(function, passed, at, tail[1:], root, depth - 1)
         return frozenset({(value, tail)})
+
+    def _handed_back(self, function: Function, call: ast.Call) -> list[ast.expr]:
+        """The arguments that a call may return as they are."""
+        found: list[ast.expr] = []
+        for callee in self.universe.callees(function, call):
+            for edge in callee.graph.end.before:
+                statement = edge.source.statement
+                value = statement.value if isinstance(statement, ast.Return) else None
+                if isinstance(value, ast.Name) and value.id in callee.parameters:
+                    passed = argument(callee, call, value.id)
+                    if passed is not None:
+                        found.append(passed)
+        return found
 
     def attributes_set_by(self, function: Function, statement: ast.stmt) -> frozenset[str]:
         """The attributes that the functions called by `statement` set themselves."""
