@@ -253,11 +253,11 @@ def _fallbacks(field: ContractField, function: Function, statement: ast.stmt) ->
                 tested = null_test(node.test)
                 if tested is not None:
                     value = node.body if tested[1] else node.orelse
-                    if not _is_none(value):
+                    if _is_derivation(value):
                         yield Fallback(field, function, statement, node.test, value, tested[0])
             elif isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or):
                 dotted = dotted_name(node.values[0])
-                if dotted is not None and not _is_none(node.values[-1]):
+                if dotted is not None and _is_derivation(node.values[-1]):
                     path = tuple(dotted.split("."))
                     test = node.values[0]
                     yield Fallback(field, function, statement, test, node.values[-1], path)
@@ -277,16 +277,15 @@ def _derived(branch: list[ast.stmt], path: Path, field: ContractField) -> ast.ex
         if isinstance(node, ast.Assign):
             for target in node.targets:
                 dotted = dotted_name(target)
-                if dotted is None or _is_none(node.value):
+                if dotted is None or not _is_derivation(node.value):
                     continue
                 written = tuple(dotted.split("."))
                 if written == path or written[-1] == field.name:
                     return node.value
                 if written == path[:-1] and _replaces(node.value, field.name):
                     return node.value
-        elif isinstance(node, ast.Return) and node.value is not None and not _is_none(node.value):
-            if isinstance(node.value, (ast.Call, ast.BinOp, ast.Subscript)):
-                return node.value
+        elif isinstance(node, ast.Return) and _is_derivation(node.value):
+            return node.value
         elif isinstance(node, ast.If):
             found = _derived(node.body, path, field) or _derived(node.orelse, path, field)
             if found is not None:
@@ -298,8 +297,11 @@ def _replaces(value: ast.expr, name: str) -> bool:
     return isinstance(value, ast.Call) and any(keyword.arg == name for keyword in value.keywords)
 
 
-def _is_none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
+def _is_derivation(value: ast.expr | None) -> bool:
+    """Whether a value is worked out: by a call, arithmetic, or as a part of something."""
+    if isinstance(value, (ast.IfExp, ast.Await)):
+        return True
+    return isinstance(value, (ast.Call, ast.BinOp, ast.Subscript))
 
 
 def _conjuncts(test: ast.expr) -> Iterator[ast.expr]:

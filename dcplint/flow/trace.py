@@ -52,10 +52,10 @@ from dcplint.program.symbols import ClassSymbol, Literal, Module
 
 __all__ = ["Context", "Outcome", "Path", "State", "Step", "Tracer", "merged", "null_test"]
 
-_DEPTH = 30  # values in terms of values
+_DEPTH = 48  # values in terms of values
 _CONTEXT = 4  # calls into calls that are told apart by their caller
 _WORK = 6_000  # walks for one question
-_ALIASES = 6
+_ALIASES = 8
 _GIVEN = "@"  # `x@` is the object that parameter `x` was given, where `x` is bound anew
 _FROM_ARGUMENT = frozenset({"list", "tuple", "reversed", "sorted", "iter", "set", "next", "deque"})
 _UNKNOWN = (Outcome(State.UNKNOWN),)
@@ -74,6 +74,8 @@ class Tracer:
     _met: int = _DEPTH
     _work: int = 0
     _objects: dict[object, Objects | None] = field(default_factory=dict)
+    _asked: set[object] = field(default_factory=set)
+    _circular: bool = False
     _live: dict[Function, bool] = field(default_factory=dict)
     feasible: dict[object, bool] = field(default_factory=dict)
 
@@ -376,16 +378,21 @@ class Tracer:
         key = (function, node, path)
         if key in self._objects:
             return self._objects[key]
-        self._objects[key] = None
-        found: set[object] = set()
-        for value, at, element in definitions(function, node, str(path[0])):
+        if key in self._asked:
+            self._circular = True
+            return frozenset()  # in a loop, one name may stand for another's earlier object
+        self._asked.add(key)
+        outer, self._circular = self._circular, False
+        found: Objects | None = frozenset()
+        for value, at, element in definitions(function, node, root):
             tail = (*element, *path[1:])
-            inner = self._object(function, value, at, tail, str(path[0]), depth)
-            if inner is None:
-                return None
-            found |= inner
-        self._objects[key] = frozenset(found) if found else None
-        return self._objects[key]
+            inner = self._object(function, value, at, tail, root, depth)
+            found = None if inner is None or found is None else found | inner
+        self._asked.discard(key)
+        if not self._circular or not self._asked:
+            self._objects[key] = found
+        self._circular = self._circular or outer
+        return found
 
     def _object(
         self, function: Function, value: object, at: Node, tail: Path, root: str, depth: int

@@ -38,10 +38,8 @@ def test_two_hundred_callers_of_two_hundred(tmp_path: Path) -> None:
         f"def layer{n}(m):\n" + "".join(f"    layer{n + 1}(m)\n" for _ in range(200)) + "\n\n"
         for n in range(4)
     )
-    text = (
-        f"{layers}def layer4(m):\n    Builder().build(m)\n\n\n"
-        "def main(choose):\n"
-        + "".join(f"    layer0(CommonAttentionMetadata([{n}]))\n" for n in range(200))
+    text = f"{layers}def layer4(m):\n    Builder().build(m)\n\n\ndef main(choose):\n" + "".join(
+        f"    layer0(CommonAttentionMetadata([{n}]))\n" for n in range(200)
     )
     assert _traced(tmp_path, text) <= {"None", "unknown"}
 

@@ -168,11 +168,11 @@ ALIKE = {
         Edit(
             BUILDER,
             FALLBACK,
-            "            local = local or get_dcp_local_seq_lens(seq_lens, self.dcp_world_size, 0)\n",
+            "            local = local or get_dcp_local_seq_lens(seq_lens, self.dcp_world_size)\n",
         ),
     ),
     "the second runner asks the group itself": (
-        Edit(SECOND, "        if self.use_dcp:\n", "        if get_dcp_group().world_size != 1:\n"),
+        Edit(SECOND, "if self.use_dcp:", "if get_dcp_group().world_size != 1:"),
     ),
     "the splitter replaces": (
         Edit(
@@ -185,8 +185,8 @@ ALIKE = {
         Edit(
             SPLITTER,
             "    return [_requests(common, part) for part in parts]\n",
-            "    split = []\n    for part in parts:\n        split.append(_requests(common, part))\n"
-            "    return split\n",
+            "    split = []\n    for part in parts:\n"
+            "        split.append(_requests(common, part))\n    return split\n",
         ),
     ),
     "the drafter's metadata comes from a class method": (
@@ -201,7 +201,8 @@ ALIKE = {
             DRAFTER,
             "        common = CommonAttentionMetadata(\n            seq_lens=ahead,\n"
             "            num_reqs=len(ahead),\n            block_table=block_table,\n"
-            "            max_seq_len=max(ahead),\n            dcp_local_seq_lens=local,\n        )\n",
+            "            max_seq_len=max(ahead),\n"
+            "            dcp_local_seq_lens=local,\n        )\n",
             "        common = CommonAttentionMetadata.of(ahead, block_table, local)\n",
         ),
     ),
@@ -247,7 +248,8 @@ GAPS = {
             Edit(
                 FIRST,
                 FILL,
-                f"        if not block_table:\n            return self.builder.build(0, common)\n{FILL}",
+                "        if not block_table:\n"
+                f"            return self.builder.build(0, common)\n{FILL}",
             ),
         ),
         {"GPUModelRunner._build_attention_metadata"},
@@ -257,7 +259,8 @@ GAPS = {
             Edit(
                 SECOND,
                 JOINED,
-                "        return self.prepare_attn(batch)\n\n    def prepare_inputs(self, scheduled):\n"
+                "        return self.prepare_attn(batch)\n\n"
+                "    def prepare_inputs(self, scheduled):\n"
                 "        local = get_dcp_local_seq_lens(scheduled, self.dcp_size, self.dcp_rank)\n"
                 "        return InputBatch(list(scheduled), [], local)\n",
             ),
