@@ -13,15 +13,47 @@ of the one that was owed, and the answer is wrong instead of the step failing.
 
 ## Bad
 ```python
-local = common.dcp_local_seq_lens
-if local is None:  # both runners fill it in whenever DCP is on
-    local = get_dcp_local_seq_lens(common.seq_lens, self.dcp_world_size, self.dcp_rank)
+from vllm.distributed.parallel_state import get_dcp_group
+from vllm.v1.attention.backend import AttentionMetadataBuilder, CommonAttentionMetadata
+
+from .lengths import get_dcp_local_seq_lens
+
+
+class MyBuilder(AttentionMetadataBuilder):
+    def build(self, prefix_len, common: CommonAttentionMetadata):
+        shards = get_dcp_group().world_size
+        if shards > 1 and common.dcp_local_seq_lens is None:  # it never is
+            return get_dcp_local_seq_lens(common.seq_lens, shards)
+        return common.dcp_local_seq_lens
+
+
+def execute(builder: MyBuilder, batch):
+    common = CommonAttentionMetadata(seq_lens=batch.seq_lens)
+    if get_dcp_group().world_size > 1:
+        common.dcp_local_seq_lens = get_dcp_local_seq_lens(batch.seq_lens)
+    return builder.build(0, common)
 ```
 
 ## Good
 ```python
-local = common.dcp_local_seq_lens
-assert local is not None, "the runner owes dcp_local_seq_lens under DCP"
+from vllm.distributed.parallel_state import get_dcp_group
+from vllm.v1.attention.backend import AttentionMetadataBuilder, CommonAttentionMetadata
+
+from .lengths import get_dcp_local_seq_lens
+
+
+class MyBuilder(AttentionMetadataBuilder):
+    def build(self, prefix_len, common: CommonAttentionMetadata):
+        shards = get_dcp_group().world_size
+        assert shards == 1 or common.dcp_local_seq_lens is not None
+        return common.dcp_local_seq_lens
+
+
+def execute(builder: MyBuilder, batch):
+    common = CommonAttentionMetadata(seq_lens=batch.seq_lens)
+    if get_dcp_group().world_size > 1:
+        common.dcp_local_seq_lens = get_dcp_local_seq_lens(batch.seq_lens)
+    return builder.build(0, common)
 ```
 
 ## How it is confirmed

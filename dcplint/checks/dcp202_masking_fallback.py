@@ -10,15 +10,58 @@ derived from other inputs instead of failing where the field was due.
 
 ## Bad
 ```python
-local = common.dcp_local_seq_lens
-if local is None:  # the micro-batch splitter drops the field
-    local = get_dcp_local_seq_lens(common.seq_lens, self.dcp_world_size, self.dcp_rank)
+from vllm.distributed.parallel_state import get_dcp_group
+from vllm.v1.attention.backend import AttentionMetadataBuilder, CommonAttentionMetadata
+
+from .lengths import get_dcp_local_seq_lens
+
+
+class MyBuilder(AttentionMetadataBuilder):
+    def build(self, prefix_len, common: CommonAttentionMetadata):
+        shards = get_dcp_group().world_size
+        if shards > 1 and common.dcp_local_seq_lens is None:  # which `half` has dropped
+            return get_dcp_local_seq_lens(common.seq_lens, shards)
+        return common.dcp_local_seq_lens
+
+
+def half(common: CommonAttentionMetadata):
+    return CommonAttentionMetadata(seq_lens=common.seq_lens[::2])
+
+
+def execute(builder: MyBuilder, batch):
+    local = get_dcp_local_seq_lens(batch.seq_lens)
+    common = CommonAttentionMetadata(seq_lens=batch.seq_lens, dcp_local_seq_lens=local)
+    builder.build(0, half(common))
+    builder.build(0, common)
 ```
 
 ## Good
 ```python
-local = common.dcp_local_seq_lens  # and the splitter passes the field on
-assert local is not None
+from vllm.distributed.parallel_state import get_dcp_group
+from vllm.v1.attention.backend import AttentionMetadataBuilder, CommonAttentionMetadata
+
+from .lengths import get_dcp_local_seq_lens
+
+
+class MyBuilder(AttentionMetadataBuilder):
+    def build(self, prefix_len, common: CommonAttentionMetadata):
+        shards = get_dcp_group().world_size
+        assert shards == 1 or common.dcp_local_seq_lens is not None
+        return common.dcp_local_seq_lens
+
+
+def half(common: CommonAttentionMetadata):
+    local = common.dcp_local_seq_lens
+    return CommonAttentionMetadata(
+        seq_lens=common.seq_lens[::2], dcp_local_seq_lens=None if local is None else local[::2]
+    )
+
+
+def execute(builder: MyBuilder, batch):
+    local = get_dcp_local_seq_lens(batch.seq_lens)
+    common = CommonAttentionMetadata(seq_lens=batch.seq_lens, dcp_local_seq_lens=local)
+    builder.build(0, half(common))
+    builder.build(0, common)
 ```
 
 ## How it is confirmed

@@ -10,17 +10,40 @@ place: the model crashes when graphs are captured, or captures a graph that read
 
 ## Bad
 ```python
-def make_dummy(n):
-    return Batch(seq_lens=torch.ones(n), dcp_local_seq_lens=None)
+from vllm.distributed.parallel_state import get_dcp_group
+from vllm.v1.attention.backend import AttentionMetadataBuilder, CommonAttentionMetadata
+
+from .lengths import get_dcp_local_seq_lens
+
+
+class MyBuilder(AttentionMetadataBuilder):
+    def build(self, prefix_len, common: CommonAttentionMetadata):
+        return common.dcp_local_seq_lens[:common.num_reqs]
+
+
+def warm_up(builder: MyBuilder, seq_lens):
+    common = CommonAttentionMetadata(seq_lens=seq_lens, num_reqs=1)
+    return builder.build(0, common)
 ```
 
 ## Good
 ```python
-def make_dummy(n, dcp):
-    batch = Batch(seq_lens=torch.ones(n), dcp_local_seq_lens=None)
-    if dcp.size > 1:
-        batch.dcp_local_seq_lens = localize(batch.seq_lens, dcp)
-    return batch
+from vllm.distributed.parallel_state import get_dcp_group
+from vllm.v1.attention.backend import AttentionMetadataBuilder, CommonAttentionMetadata
+
+from .lengths import get_dcp_local_seq_lens
+
+
+class MyBuilder(AttentionMetadataBuilder):
+    def build(self, prefix_len, common: CommonAttentionMetadata):
+        return common.dcp_local_seq_lens[:common.num_reqs]
+
+
+def warm_up(builder: MyBuilder, seq_lens):
+    common = CommonAttentionMetadata(seq_lens=seq_lens, num_reqs=1)
+    if get_dcp_group().world_size > 1:
+        common.dcp_local_seq_lens = get_dcp_local_seq_lens(seq_lens)
+    return builder.build(0, common)
 ```
 
 ## How it is confirmed

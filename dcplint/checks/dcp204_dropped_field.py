@@ -12,21 +12,39 @@ where it has a fallback, computes from something else. The paths on which metada
 
 ## Bad
 ```python
-def slice_requests(common, part):
-    return CommonAttentionMetadata(
-        seq_lens=common.seq_lens[part], block_table=common.block_table[part]
+from vllm.v1.attention.backend import AttentionMetadataBuilder, CommonAttentionMetadata
+
+
+class MyBuilder(AttentionMetadataBuilder):
+    def build(self, prefix_len, common: CommonAttentionMetadata):
+        return common.dcp_local_seq_lens[:common.num_reqs]
+
+
+def slice_requests(builder: MyBuilder, common: CommonAttentionMetadata, part):
+    part = CommonAttentionMetadata(
+        seq_lens=common.seq_lens[part], block_table_tensor=common.block_table_tensor[part]
     )
+    return builder.build(0, part)
 ```
 
 ## Good
 ```python
-def slice_requests(common, part):
+from vllm.v1.attention.backend import AttentionMetadataBuilder, CommonAttentionMetadata
+
+
+class MyBuilder(AttentionMetadataBuilder):
+    def build(self, prefix_len, common: CommonAttentionMetadata):
+        return common.dcp_local_seq_lens[:common.num_reqs]
+
+
+def slice_requests(builder: MyBuilder, common: CommonAttentionMetadata, part):
     local = common.dcp_local_seq_lens
-    return CommonAttentionMetadata(
+    part = CommonAttentionMetadata(
         seq_lens=common.seq_lens[part],
-        block_table=common.block_table[part],
+        block_table_tensor=common.block_table_tensor[part],
         dcp_local_seq_lens=None if local is None else local[part],
     )
+    return builder.build(0, part)
 ```
 
 ## How it is confirmed

@@ -89,11 +89,17 @@ def _branch(context: Context, read: Read) -> ast.If | None:
         if not isinstance(node, ast.If) or scenario.truth(read.function, node.test) is not None:
             continue
         tested = null_test(node.test)
-        if tested is None or tested[0] not in names:
+        if tested is None or tested[0] not in names or _fails(node, tested[1]):
             continue
         if not _only_slices(node, names) and not _is_under_size(context, read.function, node):
             return node
     return None
+
+
+def _fails(node: ast.If, when_true: bool) -> bool:
+    """Whether the branch without the field refuses: that is no silent answer."""
+    without = node.body if when_true else node.orelse
+    return bool(without) and isinstance(without[-1], ast.Raise)
 
 
 def _only_slices(node: ast.If, names: set[Path]) -> bool:

@@ -15,6 +15,7 @@ from dcplint.findings.model import Evidence, Location, Role
 from dcplint.flow.fields import Read, gaps
 from dcplint.flow.functions import Function
 from dcplint.flow.trace import Outcome, Step
+from dcplint.program.symbols import ClassSymbol
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ def missing_fields(context: Context) -> Iterator[Missing]:
         found: dict[object, list[tuple[Read, Outcome]]] = {}
         for read in flow.consumers(field):
             for outcome in gaps(flow.outcomes(read.function, read.statement, read.path)):
-                origin = outcome.origin
+                origin = _origin(context, outcome)
                 if origin is not None:
                     key = (origin.module, origin.position)
                     found.setdefault(key, []).append((read, outcome))
@@ -48,9 +49,23 @@ def missing_fields(context: Context) -> Iterator[Missing]:
             yield _missing(context, field, uses)
 
 
+def _origin(context: Context, outcome: Outcome) -> Step | None:
+    """Where the None comes from: the record that is built with it, where it is written there."""
+    if len(outcome.steps) < 2:
+        return outcome.origin
+    before, last = outcome.steps[-2:]
+    if last.text == "None" and isinstance(before.record, ClassSymbol):
+        spans = before.position[:2] <= last.position[:2] <= before.position[2:]
+        classes = context.program.mro(before.record).classes
+        records = {field.record for field in context.fields.fields}
+        if spans and any(entry.dotted in records for entry in classes):
+            return before
+    return last
+
+
 def _missing(context: Context, field: ContractField, uses: list[tuple[Read, Outcome]]) -> Missing:
     outcome = min((o for _, o in uses), key=lambda o: len(o.steps))
-    origin = outcome.origin
+    origin = _origin(context, outcome)
     assert origin is not None
     readers = dict.fromkeys(read.function.qualname for read, _ in uses)
     steps = list(evidence.gap(context, outcome, field))

@@ -16,7 +16,7 @@ _MAKERS = frozenset({"dataclass", "NamedTuple", "config", "define", "Struct", "B
 def is_record(universe: Universe, symbol: ClassSymbol) -> bool:
     """Whether instances are made by naming fields."""
     for entry in universe.program.mro(symbol).classes:
-        if entry.module.tree is Tree.PACK:
+        if entry.module.tree is Tree.PACK and any(f.annotation for f in entry.facts.attributes):
             return True
         said = (*entry.facts.decorators, *entry.facts.bases)
         if any(e.text.partition("(")[0].rpartition(".")[2] in _MAKERS for e in said):

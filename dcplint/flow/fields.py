@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,10 +13,13 @@ from dcplint.facts.expressions import dotted_name, shorten
 from dcplint.facts.model import Position
 from dcplint.facts.positions import position
 from dcplint.flow.functions import Function, Universe, expressions
+from dcplint.flow.provenance import Provenance
 from dcplint.flow.trace import Outcome, Path, State, Step, Tracer, null_test
 from dcplint.flow.types import classes_of
 from dcplint.program.program import Program
 from dcplint.program.symbols import ClassSymbol
+
+_NULL_TEST = re.compile(r"\bNone\b|\bor\b")
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,7 +180,7 @@ class FieldFlow:
 
     def fallbacks(self, field: ContractField) -> Iterator[Fallback]:
         """Every branch, statement or expression that derives `field` where it is None."""
-        for function in self.universe.mentioning(field.name):
+        for function in self._deriving(field):
             for statement in function.homes:
                 for found in _fallbacks(field, function, statement):
                     if not self._is_of_field(found):
@@ -184,23 +188,32 @@ class FieldFlow:
                     if self.tracer.can_run(function, statement) and self._branch_can_run(found):
                         yield found
 
+    def _deriving(self, field: ContractField) -> Iterator[Function]:
+        """Functions that may derive the field: they name it, or DCP in the engine's words."""
+        vocabulary = self.program.contract.vocabulary
+        groups = (name.rpartition(".")[2] for name in vocabulary.groups)
+        words = [field.name, *sorted({*vocabulary.sizes, *vocabulary.ranks, *groups})]
+        told: set[Function] = set()
+        for word in words:
+            for function in self.universe.mentioning(word, _NULL_TEST):
+                if function not in told:
+                    told.add(function)
+                    yield function
+
     def _is_of_field(self, fallback: Fallback) -> bool:
         """Whether what is tested is the field of a record, or a variable that was given it."""
-        path, function = fallback.path, fallback.function
-        if len(path) > 1:
-            if path[-1] != fallback.field.name:
-                return False
-            receiver = ast.parse(".".join(map(str, path[:-1])), mode="eval").body
-            return self.is_record_expression(function, receiver, fallback.field)
-        name = str(path[0])
-        if name in function.parameters:
-            return name == fallback.field.name
-        for node in function.homes:
-            if isinstance(node, ast.Assign) and any(dotted_name(t) == name for t in node.targets):
-                for attribute in _attributes(node, fallback.field.name):
-                    if self.is_record_expression(function, attribute.value, fallback.field):
-                        return True
-        return False
+
+        def is_field(function: Function, record: ast.expr, name: str) -> bool:
+            return name == fallback.field.name and self.is_record_expression(
+                function, record, fallback.field
+            )
+
+        provenance = Provenance(self.tracer.scenario, is_field)
+        function = fallback.function
+        return any(
+            provenance.is_from_field(function, node, fallback.path)
+            for node in function.graph.at(fallback.statement)
+        )
 
     def _branch_can_run(self, fallback: Fallback) -> bool:
         truth = self.tracer.scenario.truth(fallback.function, fallback.test)

@@ -86,6 +86,7 @@ def _attributes(contract: Contract, engine_class: EngineClass) -> Iterator[Attri
     for method in (*engine_class.abstract, *engine_class.defines):
         place = _position(engine_class.source.line)
         yield AttributeFact(method, Setting.METHOD, place, Expression("other", "not at hand"))
+    yield from _fields(contract, engine_class)
     for capability in contract.capabilities:
         if capability.owner == engine_class.name:
             default = capability.default_at(contract.effective)
@@ -98,6 +99,15 @@ def _attributes(contract: Contract, engine_class: EngineClass) -> Iterator[Attri
         override = capability.override_at(engine_class.name, contract.effective)
         if override is not None:
             yield _stated(capability.name, override.value, override.source.line)
+
+
+def _fields(contract: Contract, engine_class: EngineClass) -> Iterator[AttributeFact]:
+    """The contract fields that the class carries, None where nobody fills them in."""
+    for field in contract.fields:
+        if field.record == engine_class.name:
+            place = _position(field.source.line)
+            nothing = Expression("literal", value=None)
+            yield AttributeFact(field.name, Setting.CLASS_BODY, place, nothing, "Any")
 
 
 def _stated(name: str, value: bool, line: int) -> AttributeFact:

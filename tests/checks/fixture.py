@@ -22,10 +22,6 @@ SEVERITY = {r.rule.code: r.rule.severity for r in all_rules()}
 WAITING = frozenset(
     {
         "DCP107",
-        "DCP201",
-        "DCP202",
-        "DCP203",
-        "DCP204",
         "DCP205",
         "DCP206",
         "DCP207",
