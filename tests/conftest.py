@@ -3,6 +3,10 @@ from importlib.util import find_spec
 
 import pytest
 
+# Before anything imports triton, which reads it once: the kernels of these processes are
+# interpreted, whichever folder is collected first.
+os.environ.setdefault("TRITON_INTERPRET", "1")
+
 # The harness runs kernels; everything else is tested without torch.
 _HARNESS = ["harness", "kernels"]
 collect_ignore = [] if find_spec("torch") and find_spec("triton") else _HARNESS

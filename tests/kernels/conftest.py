@@ -1,8 +1,3 @@
-import os
-
-# Before anything imports triton: the kernels of this process are interpreted.
-os.environ.setdefault("TRITON_INTERPRET", "1")
-
 import torch
 
 from dcplint.harness.interpreter import repair_bf16, speed_up
