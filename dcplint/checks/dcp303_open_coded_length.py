@@ -189,7 +189,7 @@ def _changed(context: Context) -> Iterator[Finding]:
     names = {f.name for f in context.contract.fields if f.localises or "local" in f.name}
     if not names:
         return
-    universe = Universe(context.program, context.program.find_related())
+    universe = context.fields.universe
     for name in sorted(names):
         for function in universe.mentioning(name):
             for node in function.homes:

@@ -68,6 +68,7 @@ from dcplint.program.guards import Guards
 from dcplint.program.program import Method, Program
 from dcplint.program.reach import refusing_impls
 from dcplint.program.symbols import ClassSymbol
+from dcplint.source.tree import walk
 
 RULE = Rule(
     code="DCP404",
@@ -145,10 +146,10 @@ def _branches(program: Program, symbol: ClassSymbol) -> Iterator[_Branch]:
         if node is None:
             continue
         guards = Guards(vocabulary, lambda dotted, m=method: program.canonical(m, dotted))  # type: ignore[misc]
-        for inner in ast.walk(node):
+        for inner in walk(node):
             if isinstance(inner, ast.stmt):
                 guards.learn(inner)
-        for inner in ast.walk(node):
+        for inner in walk(node):
             if isinstance(inner, ast.If):
                 for body, when in ((inner.body, True), (inner.orelse, False)):
                     if body and guards.is_exclusive(inner.test, when):
@@ -156,7 +157,7 @@ def _branches(program: Program, symbol: ClassSymbol) -> Iterator[_Branch]:
 
 
 def _branch(program: Program, method: Method, node: ast.AST, body: list[ast.stmt]) -> _Branch:
-    within = [inner for statement in body for inner in ast.walk(statement)]
+    within = [inner for statement in body for inner in walk(statement)]
     inside = [_Call(method, n) for n in within if isinstance(n, ast.Call)]
     mentioned = set(within)
     for call in list(inside):
@@ -165,12 +166,10 @@ def _branch(program: Program, method: Method, node: ast.AST, body: list[ast.stmt
         found = program.method(method.owner, name) if owner == "self" else None
         function = program.function(found.owner.module, found.facts) if found else None
         if found is not None and function is not None:
-            nodes = list(ast.walk(function))
+            nodes = list(walk(function))
             mentioned |= set(nodes)
             inside += [_Call(found, n) for n in nodes if isinstance(n, ast.Call)]
-    beside = [
-        _Call(method, n) for n in ast.walk(node) if isinstance(n, ast.Call) and n not in within
-    ]
+    beside = [_Call(method, n) for n in walk(node) if isinstance(n, ast.Call) and n not in within]
     attributes = {n.attr for n in mentioned if isinstance(n, ast.Attribute)}
     names = {n.id for n in mentioned if isinstance(n, ast.Name)}
     return _Branch(tuple(inside), tuple(beside), frozenset(attributes | names))

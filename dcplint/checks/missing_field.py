@@ -16,6 +16,7 @@ from dcplint.flow.fields import Read, gaps
 from dcplint.flow.functions import Function
 from dcplint.flow.trace import Outcome, Step
 from dcplint.program.symbols import ClassSymbol
+from dcplint.source.tree import walk
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +93,7 @@ def _source_record(context: Context, field: ContractField, origin: Step) -> str:
     function, call = found
     for argument in (*call.args, *(keyword.value for keyword in call.keywords)):
         for value in (argument, *_assigned(function, argument)):
-            for node in ast.walk(value):
+            for node in walk(value):
                 if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
                     if flow.is_record_expression(function, node.value, field):
                         return dotted_name(node.value) or ""

@@ -9,6 +9,7 @@ from dcplint.facts.expressions import dotted_name, lower, without
 from dcplint.facts.model import AttributeFact, Expression, FunctionFacts, Setting
 from dcplint.facts.positions import first_line, header_position, last_line, position
 from dcplint.facts.statements import Under, bound, conditions, settings, statements
+from dcplint.source.tree import walk
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -155,7 +156,7 @@ def _falls_through(body: list[ast.stmt]) -> bool:
             return not wild or any(_falls_through(case.body) for case in cases)
         elif isinstance(last, ast.While):
             endless = isinstance(last.test, ast.Constant) and bool(last.test.value)
-            return not endless or any(isinstance(n, ast.Break) for n in ast.walk(last))
+            return not endless or any(isinstance(n, ast.Break) for n in walk(last))
         else:
             return True
 

@@ -9,6 +9,7 @@ from functools import partial
 
 from dcplint.facts.expressions import dotted_name, shorten
 from dcplint.facts.model import COMPUTED, Condition
+from dcplint.source.tree import walk
 
 Conditions = tuple[Condition, ...]
 _BROAD = frozenset(
@@ -172,7 +173,7 @@ def bound(node: ast.stmt) -> Iterator[Bound]:
         yield from _walrus(node.value)
     elif isinstance(node, ast.Match):
         for case in node.cases:
-            for inner in ast.walk(case.pattern):
+            for inner in walk(case.pattern):
                 name = getattr(inner, "name", None) or getattr(inner, "rest", None)
                 if isinstance(name, str):
                     yield ast.Name(name), None

@@ -8,12 +8,12 @@ a value that says nothing.
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
 from dcplint.facts.expressions import dotted_name
+from dcplint.source.tree import copied, walk
 
 Path = tuple[str | int, ...]
 """A variable, then attribute names. A number is an element of a sequence, `*` any element."""
@@ -227,7 +227,7 @@ def attributes(test: ast.expr) -> frozenset[str]:
 
 @lru_cache(maxsize=4096)
 def _words(test: ast.expr) -> tuple[frozenset[str], frozenset[str]]:
-    nodes = list(ast.walk(test))
+    nodes = list(walk(test))
     return (
         frozenset(n.id for n in nodes if isinstance(n, ast.Name)),
         frozenset(n.attr for n in nodes if isinstance(n, ast.Attribute)),
@@ -252,7 +252,7 @@ def _is_varying(test: ast.expr) -> bool:
     return any(
         isinstance(node, (ast.Await, ast.Yield, ast.YieldFrom))
         or (isinstance(node, ast.Call) and dotted_name(node.func) not in _PURE)
-        for node in ast.walk(test)
+        for node in walk(test)
     )
 
 
@@ -267,4 +267,4 @@ def substituted(node: ast.expr, values: dict[str, ast.expr]) -> ast.expr:
         def visit_Name(self, name: ast.Name) -> ast.expr:
             return values.get(name.id, name)
 
-    return _Substitute().visit(copy.deepcopy(node))  # type: ignore[no-any-return]
+    return _Substitute().visit(copied(node))  # type: ignore[no-any-return]

@@ -18,6 +18,7 @@ from dcplint.flow.trace import Outcome, Path, State, Step, Tracer, null_test
 from dcplint.flow.types import classes_of
 from dcplint.program.program import Program
 from dcplint.program.symbols import ClassSymbol
+from dcplint.source.tree import walk
 
 _NULL_TEST = re.compile(r"\bNone\b|\bor\b")
 
@@ -107,9 +108,9 @@ class FieldFlow:
     def _hands_on(self, read: Read) -> bool:
         """Whether a read only passes the field to another record, or only tests it for None."""
         for expression in expressions(read.statement):
-            for node in ast.walk(expression):
+            for node in walk(expression):
                 if isinstance(node, ast.keyword) and node.arg == read.field.name:
-                    return read.node in ast.walk(node.value)
+                    return read.node in walk(node.value)
         test = getattr(read.statement, "test", None)
         return (
             isinstance(read.statement, ast.If)
@@ -161,7 +162,7 @@ class FieldFlow:
             return None
         function, statement = found
         for expression in expressions(statement):
-            for node in ast.walk(expression):
+            for node in walk(expression):
                 if isinstance(node, ast.Call) and position(node) == step.position:
                     return function, node
         return None
@@ -243,7 +244,7 @@ def gaps(outcomes: tuple[Outcome, ...]) -> tuple[Outcome, ...]:
 
 def _attributes(statement: ast.stmt, name: str) -> Iterator[ast.Attribute]:
     for expression in expressions(statement):
-        for node in ast.walk(expression):
+        for node in walk(expression):
             if isinstance(node, ast.Attribute) and (node.attr, type(node.ctx)) == (name, ast.Load):
                 yield node
 
@@ -261,7 +262,7 @@ def _fallbacks(field: ContractField, function: Function, statement: ast.stmt) ->
                 yield Fallback(field, function, statement, statement.test, derived, path)
         return
     for expression in expressions(statement):
-        for node in ast.walk(expression):
+        for node in walk(expression):
             if isinstance(node, ast.IfExp):
                 tested = null_test(node.test)
                 if tested is not None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -21,8 +21,10 @@ from dcplint.flow.conditions import telling
 from dcplint.flow.graph import Graph, Node, own_nodes
 from dcplint.program.program import Program
 from dcplint.program.symbols import ClassSymbol, FunctionSymbol, Module
+from dcplint.source.tree import walk
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef
+_NAMES = re.compile(r"\w+")
 _PARTS = (ast.expr, ast.withitem)
 _REFERRED = re.compile(r"(?![ \t]*[\w(:]|[ \t]*=(?!=))")
 # What follows an attribute that is assigned to, or whose own attribute is; seldom anything else.
@@ -62,7 +64,7 @@ class Function:
         found: dict[str, dict[ast.stmt, None]] = {}
         for statement in self.homes:
             for child in ast.iter_child_nodes(statement):
-                for node in ast.walk(child) if isinstance(child, _PARTS) else ():
+                for node in walk(child) if isinstance(child, _PARTS) else ():
                     for kind in ("id", "attr", "arg"):
                         name = getattr(node, kind, None)
                         if isinstance(name, str):
@@ -260,6 +262,7 @@ class Universe:
     _sites: dict[str, tuple[CallSite, ...]] = field(default_factory=dict)
     _called: dict[str, tuple[int, ...]] = field(default_factory=dict)
     _callers: dict[Function, tuple[CallSite, ...]] = field(default_factory=dict)
+    _named: dict[str, tuple[int, ...]] = field(default_factory=dict)
     _texts: dict[tuple[Module, tuple[int, int]], str] = field(default_factory=dict)
     settings: dict[tuple[ClassSymbol, str], tuple[Setting, ...]] = field(default_factory=dict)
     _ancestry: dict[ClassSymbol, frozenset[ClassSymbol]] = field(default_factory=dict)
@@ -310,28 +313,46 @@ class Universe:
             at += len(text) + 1
         return "\n".join(text for _, _, _, text in self.entries), starts
 
+    @cached_property
+    def _naming(self) -> tuple[str, dict[str, list[int]]]:
+        """The names that occur, one to a line, and the entries of each."""
+        found: dict[str, list[int]] = {}
+        for index, (_, _, _, text) in enumerate(self.entries):
+            for name in set(_NAMES.findall(text)):
+                found.setdefault(name, []).append(index)
+        return "\n".join(("", *found, "")), found
+
+    def _with_name(self, part: str) -> Iterable[int]:
+        """The entries in which a name that contains `part` occurs, in order."""
+        if part not in self._named:
+            names, entries = self._naming
+            found: list[list[int]] = []
+            at = names.find(part)
+            while at >= 0:
+                end = names.index("\n", at)
+                found.append(entries[names[names.rindex("\n", 0, at) + 1 : end]])
+                at = names.find(part, end)
+            merged = found[0] if len(found) == 1 else sorted({i for some in found for i in some})
+            self._named[part] = tuple(merged)
+        return self._named[part]
+
     def containing(self, word: str) -> Iterator[int]:
         """The entries whose text contains `word`."""
-        text, starts = self._text
-        at = text.find(word)
-        while at >= 0:
-            index = bisect_right(starts, at) - 1
-            yield index
-            if index + 1 == len(starts):
-                return
-            at = text.find(word, starts[index + 1])
+        part = max(_NAMES.findall(word), key=len, default="")
+        near = self._with_name(part) if part else range(len(self.entries))
+        return (i for i in near if part == word or word in self.entries[i][3])
 
     def stored(self, attribute: str) -> dict[int, set[bool]]:
         """The entries that seem to assign to `attribute`, and whether it is one of `self`."""
-        text, starts = self._text
         word = f".{attribute}"
         found: dict[int, set[bool]] = {}
-        at = text.find(word)
-        while at >= 0:
-            if _ASSIGNED.match(text, at + len(word)):
-                index = bisect_right(starts, at) - 1
-                found.setdefault(index, set()).add(text.endswith("self", 0, at))
-            at = text.find(word, at + 1)
+        for index in self._with_name(attribute):
+            text = self.entries[index][3]
+            at = text.find(word)
+            while at >= 0:
+                if _ASSIGNED.match(text, at + len(word)):
+                    found.setdefault(index, set()).add(text.endswith("self", 0, at))
+                at = text.find(word, at + 1)
         return found
 
     def referring(self, name: str, before: str, other: str = "") -> Iterator[Function]:

@@ -9,7 +9,6 @@ is unknown and nothing is said of it.
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -24,6 +23,7 @@ from dcplint.flow.settled import Settled
 from dcplint.flow.trace import State, Step, null_test
 from dcplint.program.program import Program
 from dcplint.program.symbols import ClassSymbol
+from dcplint.source.tree import copied, walk
 
 _DEPTH = 5
 _WAYS = 400
@@ -224,12 +224,12 @@ def _given_once(function: Function) -> Iterator[tuple[str, ast.expr]]:
                     counted.setdefault(target.id, []).append(node.value)
     for name, values in counted.items():
         if len(values) == 1 and name not in function.parameters:
-            yield name, Bare(lambda _: None).visit(copy.deepcopy(values[0]))
+            yield name, Bare(lambda _: None).visit(copied(values[0]))
 
 
 def _text(bare: Bare, test: ast.expr) -> str:
     try:
-        return ast.unparse(bare.visit(copy.deepcopy(test)))
+        return ast.unparse(bare.visit(copied(test)))
     except RecursionError:
         return "…"
 
@@ -392,7 +392,7 @@ class _Walk:
                 and isinstance(inner.ctx, ast.Store)
                 and inner.id in relevant
             )
-            for inner in ast.walk(node)
+            for inner in walk(node)
         )
 
     def relevant(self, function: Function) -> frozenset[str]:
@@ -417,7 +417,7 @@ class _Walk:
         """Past a statement that is not followed: what it may set is unknown."""
         names = {
             inner.id
-            for inner in ast.walk(node)
+            for inner in walk(node)
             if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store)
         }
         return replace(way, env={**way.env, **{name: Value() for name in names}}) if names else way
@@ -429,7 +429,7 @@ class _Walk:
         stored = {
             n.id
             for target in targets
-            for n in ast.walk(target)
+            for n in walk(target)
             if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
         }
         if not stored & self.relevant(function):
@@ -454,14 +454,14 @@ class _Walk:
 
     def meaning(self, value: ast.expr, way: Way) -> ast.expr | None:
         """What a test of a variable given `value` is a test of."""
-        if sum(1 for _ in ast.walk(value)) > _LONG:
+        if sum(1 for _ in walk(value)) > _LONG:
             return None
 
         def meaning(name: str) -> ast.expr | None:
             found = way.env.get(name)
             return found.meaning if found is not None else None
 
-        return Bare(meaning).visit(copy.deepcopy(value))  # type: ignore[no-any-return]
+        return Bare(meaning).visit(copied(value))  # type: ignore[no-any-return]
 
     # Expressions
 

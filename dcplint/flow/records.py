@@ -11,6 +11,7 @@ from dcplint.contracts.model import ContractField
 from dcplint.facts.expressions import dotted_name
 from dcplint.flow.fields import FieldFlow
 from dcplint.flow.functions import Function, callee_name, expressions
+from dcplint.source.tree import walk
 
 _ALIASING = frozenset({"view", "reshape", "narrow", "squeeze", "unsqueeze", "detach"})
 
@@ -74,7 +75,7 @@ def _rebuilt(
 ) -> Iterator[Change]:
     assert field.localises is not None
     for expression in expressions(statement):
-        for call in ast.walk(expression):
+        for call in walk(expression):
             if not isinstance(call, ast.Call):
                 continue
             given = {k.arg: k.value for k in call.keywords if k.arg is not None}
@@ -104,7 +105,7 @@ def _carrier(
     """(record, how, slices) where the new record's local quantity is an old record's."""
     if passed is not None:
         for value in _values(function, passed):
-            for node in ast.walk(value):
+            for node in walk(value):
                 if isinstance(node, ast.Attribute) and node.attr == field.name:
                     record = dotted_name(node.value)
                     if record is None or not flow.is_record_expression(function, node.value, field):
@@ -207,7 +208,7 @@ def _is_set_after(function: Function, statement: ast.stmt, record: str, name: st
             if any(dotted_name(t) == f"{record}.{name}" for t in node.targets):
                 return True
             if any(dotted_name(t) == record for t in node.targets):
-                for call in ast.walk(node.value):
+                for call in walk(node.value):
                     if isinstance(call, ast.keyword) and call.arg == name:
                         return True
     return False

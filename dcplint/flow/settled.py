@@ -15,6 +15,7 @@ from typing import TypeVar
 from dcplint.facts.model import Setting
 from dcplint.flow.functions import Function, Universe, expressions
 from dcplint.flow.scenario import Scenario
+from dcplint.source.tree import walk
 
 K = TypeVar("K")
 _DEPTH = 9
@@ -67,7 +68,7 @@ class Settled:
         if not isinstance(node, ast.If):
             return False
         if node not in self._leaving:
-            self._leaving[node] = any(isinstance(inner, _LEAVES) for inner in ast.walk(node))
+            self._leaving[node] = any(isinstance(inner, _LEAVES) for inner in walk(node))
         if not self._leaving[node]:
             return False
         taken = any(self._leaves(function, inner) for inner in node.body)
@@ -244,7 +245,7 @@ def _bound(statement: ast.stmt, name: str) -> Iterator[ast.expr | None]:
         if any(target is not None and _binds(target, name) for target in others):
             yield None
     for expression in expressions(statement):
-        for node in ast.walk(expression):
+        for node in walk(expression):
             if isinstance(node, ast.NamedExpr) and node.target.id == name:
                 yield node.value
 
@@ -252,7 +253,7 @@ def _bound(statement: ast.stmt, name: str) -> Iterator[ast.expr | None]:
 def _binds(target: ast.expr, name: str) -> bool:
     return any(
         isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Load)
-        for node in ast.walk(target)
+        for node in walk(target)
     )
 
 
@@ -264,12 +265,12 @@ def _set(statement: ast.stmt, name: str) -> Iterator[ast.expr | None]:
     elif isinstance(statement, (ast.AnnAssign, ast.AugAssign)) and statement.value is not None:
         targets = [statement.target]
     for target in targets:
-        for node in ast.walk(target):
+        for node in walk(target):
             written = isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load)
             if written and getattr(node, "attr", "") == name:
                 whole = node is target and not isinstance(statement, ast.AugAssign)
                 yield statement.value if whole else None  # type: ignore[attr-defined]
     for expression in expressions(statement):
-        for node in ast.walk(expression):
+        for node in walk(expression):
             if isinstance(node, ast.keyword) and node.arg == name:
                 yield node.value

@@ -49,6 +49,7 @@ from dcplint.flow.values import (
 )
 from dcplint.flow.walk import Walk, definitions
 from dcplint.program.symbols import ClassSymbol, Literal, Module
+from dcplint.source.tree import walk
 
 __all__ = ["Context", "Outcome", "Path", "State", "Step", "Tracer", "merged", "null_test"]
 
@@ -265,7 +266,7 @@ class Tracer:
                 continue
             for where in self._site_point(site, point.context[:-1]):
                 text = f"{site.function.qualname} calls {function.qualname}"
-                given = any(passed is node for node in ast.walk(site.call))
+                given = any(passed is node for node in walk(site.call))
                 if not given and isinstance(passed, ast.Constant) and not rest:
                     text = f"{text} without `{name}`"
                 given_here = self.of(where, passed, rest)
@@ -640,7 +641,7 @@ class Tracer:
             for generator in getattr(outer, "generators", ()):
                 for target, element in unpacked(generator.target, ("*",)):
                     is_bound = dotted_name(target) == name and generator.iter is not node
-                    if is_bound and any(inner is node for inner in ast.walk(outer)):
+                    if is_bound and any(inner is node for inner in walk(outer)):
                         return generator.iter, element, generator.ifs
         return None
 

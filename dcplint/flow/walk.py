@@ -12,6 +12,7 @@ from dcplint.flow.conditions import Conditions, Path, speaks_of
 from dcplint.flow.functions import Function, callee_name
 from dcplint.flow.graph import Edge, Node, Role, own_nodes
 from dcplint.flow.values import Outcome, Point, State, is_made, same, step, through, unpacked
+from dcplint.source.tree import walk
 
 if TYPE_CHECKING:
     from dcplint.flow.trace import Tracer
@@ -457,6 +458,6 @@ def _captured(clause: ast.AST) -> frozenset[str]:
     if isinstance(clause, ast.ExceptHandler):
         return frozenset({clause.name} if clause.name else ())
     assert isinstance(clause, ast.match_case)
-    nodes = list(ast.walk(clause.pattern))
+    nodes = list(walk(clause.pattern))
     found = {getattr(n, "name", None) for n in nodes} | {getattr(n, "rest", None) for n in nodes}
     return frozenset(name for name in found if isinstance(name, str))

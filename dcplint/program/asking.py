@@ -11,6 +11,7 @@ from dcplint.facts.expressions import dotted_name
 from dcplint.facts.model import FunctionFacts
 from dcplint.program.program import Program
 from dcplint.program.symbols import ClassSymbol, FunctionSymbol, Module
+from dcplint.source.tree import walk
 
 _DEPTH = 4
 
@@ -128,7 +129,7 @@ class _Asking:
 
 
 def _calls(node: ast.AST) -> Iterator[ast.Call]:
-    return (inner for inner in ast.walk(node) if isinstance(inner, ast.Call))
+    return (inner for inner in walk(node) if isinstance(inner, ast.Call))
 
 
 def _last(call: ast.Call) -> str:

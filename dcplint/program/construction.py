@@ -16,6 +16,7 @@ from dcplint.program.modules import Modules
 from dcplint.program.mro import Hierarchy, Opaque
 from dcplint.program.symbols import ClassSymbol
 from dcplint.source.location import Tree
+from dcplint.source.tree import walk
 
 _CONSTRUCTORS = ("__new__", "__init__")
 Set = tuple[ClassSymbol, AttributeFact]
@@ -122,7 +123,7 @@ class Construction:
             return None
         lines = [
             call.lineno
-            for call in ast.walk(node)
+            for call in walk(node)
             if isinstance(call, ast.Call)
             and isinstance(call.func, ast.Attribute)
             and call.func.attr == method.name

@@ -13,6 +13,7 @@ from dcplint.program.guards import Guards, running
 from dcplint.program.program import Method, Program
 from dcplint.program.symbols import ClassSymbol
 from dcplint.source.location import Tree
+from dcplint.source.tree import walk
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +141,7 @@ def _own_expressions(node: ast.stmt) -> Iterator[ast.AST]:
     """The expressions of a statement, without those of the statements inside it."""
     for child in ast.iter_child_nodes(node):
         if not isinstance(child, (ast.stmt, ast.ExceptHandler, ast.match_case)):
-            yield from ast.walk(child)
+            yield from walk(child)
 
 
 def delegates_to_parent(program: Program, method: Method) -> bool:
@@ -148,7 +149,7 @@ def delegates_to_parent(program: Program, method: Method) -> bool:
     node = program.function(method.owner.module, method.facts)
     if node is None:
         return False
-    for inner in ast.walk(node):
+    for inner in walk(node):
         if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute):
             owner = inner.func.value
             calls_super = isinstance(owner, ast.Call) and dotted_name(owner.func) == "super"

@@ -58,6 +58,7 @@ class Program:
     attributes: Attributes = field(init=False)
     _abstractness: Abstractness = field(init=False)
     _spellings: dict[frozenset[str], frozenset[str]] = field(default_factory=dict)
+    _locals: dict[tuple[Module, tuple[int, int]], tuple[Binding, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         foundation = {c.name for c in self.contract.classes if c.abstract}
@@ -191,9 +192,7 @@ class Program:
         fact = next((f for f in reversed(said) if f.setting is Setting.METHOD), None)
         if fact is None:
             return None
-        node = self.function(method.owner.module, method.facts)
-        local = local_bindings(node, _place(method.owner.module)) if node is not None else ()
-        scopes = (*method.owner.facts.scopes, local)
+        scopes = (*method.owner.facts.scopes, self._local(method))
         found = self.linker.expression(method.owner.module, fact.value, scopes)
         return found if isinstance(found, ClassSymbol) else None
 
@@ -205,12 +204,20 @@ class Program:
 
     def canonical(self, method: Method, dotted: str) -> str:
         """The absolute name of what `dotted` stands for in a method; itself where unknown."""
-        module, node = method.owner.module, self.function(method.owner.module, method.facts)
-        local = local_bindings(node, _place(module)) if node is not None else ()
-        found = self.linker.name(module, dotted, (*method.owner.facts.scopes, local))
+        scopes = (*method.owner.facts.scopes, self._local(method))
+        found = self.linker.name(method.owner.module, dotted, scopes)
         if isinstance(found, FunctionSymbol):
             return f"{found.module.facts.name}.{found.facts.name}"
         return getattr(found, "dotted", "") or dotted
+
+    def _local(self, method: Method) -> tuple[Binding, ...]:
+        """The names that a method's own statements bind."""
+        module = method.owner.module
+        key = (module, method.facts.lines)
+        if key not in self._locals:
+            node = self.function(module, method.facts)
+            self._locals[key] = local_bindings(node, _place(module)) if node is not None else ()
+        return self._locals[key]
 
     def spellings(self, names: frozenset[str]) -> frozenset[str]:
         """`names` and what imports and assignments of the checked tree rename them to."""

@@ -18,6 +18,7 @@ from dcplint.program.symbols import ClassSymbol, FunctionSymbol, Literal, Module
 from dcplint.source.location import Tree
 from dcplint.source.parse import parse_function
 from dcplint.source.text import UnreadableSource
+from dcplint.source.tree import walk
 
 
 @dataclass
@@ -124,7 +125,7 @@ class Release:
         return any(
             name in (getattr(node, "attr", None), getattr(node, "id", None))
             or (isinstance(node, ast.Constant) and node.value == name)
-            for node in ast.walk(tree)
+            for node in walk(tree)
         )
 
     def source_line(self, path: str, line: int) -> str | None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from dcplint.source.outline import Outline, outline
 from dcplint.source.text import UnreadableSource
+from dcplint.source.tree import walk
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,7 @@ def parse_function(
     opening = "if 1:" if lines[first - 1][:1] in " \t" else ""
     above = "\n" * (first - 2) + opening + "\n" if first > 1 else ""
     tree = parse_text(above + "\n".join(lines[first - 1 : last]))
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             return node
     raise UnreadableSource("holds no function here", first)

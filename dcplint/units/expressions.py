@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from dcplint.facts.expressions import dotted_name
 from dcplint.flow.functions import Function, blocks, callee_name, expressions
+from dcplint.source.tree import copied, walk
 from dcplint.units.evaluate import ELEMENTWISE
 from dcplint.units.roles import Role, role
 
@@ -63,7 +63,7 @@ class _Slice:
             node
             for node in function.homes
             for expression in expressions(node)
-            for inner in ast.walk(expression)
+            for inner in walk(expression)
             if isinstance(inner, (ast.BinOp, ast.Compare))
             and any(leaf in tainted or _is_rank_name(leaf) for leaf in _leaves(inner))
         }
@@ -208,14 +208,14 @@ def _is_divmod(value: ast.expr) -> bool:
 def _stored(node: ast.AST) -> set[str]:
     return {
         inner.id
-        for inner in ast.walk(node)
+        for inner in walk(node)
         if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store)
     }
 
 
 def _loaded(target: ast.expr) -> ast.expr:
-    found = copy.deepcopy(target)
-    for node in ast.walk(found):
+    found = copied(target)
+    for node in walk(found):
         if hasattr(node, "ctx"):
             node.ctx = ast.Load()
     return found
@@ -247,11 +247,11 @@ class _PutIn(ast.NodeTransformer):
         value = self.env.get(node.id)
         if value is None:
             return node
-        if role(node) is not None and not any(map(_is_computed, ast.walk(value))):
+        if role(node) is not None and not any(map(_is_computed, walk(value))):
             return node
         return value
 
 
 def _put_in(node: ast.expr, env: Env) -> ast.expr:
-    found = _PutIn(env).visit(copy.deepcopy(node))
-    return _OPAQUE if sum(1 for _ in ast.walk(found)) > _LARGE else found
+    found = _PutIn(env).visit(copied(node))
+    return _OPAQUE if sum(1 for _ in walk(found)) > _LARGE else found

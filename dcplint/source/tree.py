@@ -1,0 +1,74 @@
+"""Walking and copying `ast` trees in a fraction of the time `ast.walk` and `copy.deepcopy` take.
+
+Rules walk hundreds of thousands of nodes. Which fields of a class can hold nodes is worked out
+once; contexts (`ast.Load`) and operators, which hold nothing, are no nodes here.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TypeVar
+
+N = TypeVar("N", bound=ast.AST)
+
+# Fields that hold text, numbers, operators or contexts, whatever the class.
+_PLAIN = frozenset(
+    {"arg", "asname", "attr", "conversion", "ctx", "id", "is_async", "kind", "kwd_attrs", "level"}
+    | {"lineno", "module", "op", "ops", "rest", "simple", "tag", "type_comment", "type_ignores"}
+)
+_PLAIN_OF = {
+    **dict.fromkeys(("Constant", "MatchSingleton"), frozenset({"value"})),
+    **dict.fromkeys(("Global", "Nonlocal"), frozenset({"names"})),
+    **dict.fromkeys(("FunctionDef", "AsyncFunctionDef", "ClassDef"), frozenset({"name"})),
+    **dict.fromkeys(("ExceptHandler", "alias", "MatchAs", "MatchStar"), frozenset({"name"})),
+    **dict.fromkeys(("TypeVar", "ParamSpec", "TypeVarTuple"), frozenset({"name"})),
+}
+
+
+def _holding(kind: type[ast.AST]) -> tuple[str, ...]:
+    """The fields of a class of nodes that can hold nodes."""
+    plain = _PLAIN | _PLAIN_OF.get(kind.__name__, frozenset())
+    return tuple(name for name in kind._fields if name not in plain)
+
+
+class _Fields(dict[type[ast.AST], tuple[str, ...]]):
+    """The holding fields by class, worked out when a class is first met."""
+
+    def __missing__(self, kind: type[ast.AST]) -> tuple[str, ...]:
+        self[kind] = _holding(kind)
+        return self[kind]
+
+
+_FIELDS = _Fields()
+
+
+def walk(node: ast.AST) -> Iterator[ast.AST]:
+    """`node` and every node below it, in the order of `ast.walk`."""
+    fields = _FIELDS
+    queue: list[ast.AST | None] = [node]
+    for inner in queue:  # grows as it is read
+        if inner is None:  # a key of `{**a}`, a default that is missing
+            continue
+        yield inner
+        for name in fields[inner.__class__]:
+            value = getattr(inner, name, None)
+            if value.__class__ is list:
+                queue += value
+            elif value is not None:
+                queue.append(value)
+
+
+def copied(node: N) -> N:
+    """A copy of a tree, to be changed. Contexts, operators and plain values are shared."""
+    kind = node.__class__
+    copy = kind.__new__(kind)
+    found = copy.__dict__
+    found.update(node.__dict__)
+    for name in _FIELDS[kind]:
+        value = found.get(name)
+        if value.__class__ is list:
+            found[name] = [copied(v) if v is not None else None for v in value]
+        elif value is not None:
+            found[name] = copied(value)
+    return copy
