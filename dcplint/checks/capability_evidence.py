@@ -64,7 +64,9 @@ def gates(context: Context, capability: Capability, holds: bool | None) -> Itera
             False: f"{gate.outcome}, because {asks} is false",
             None: f"{gate.outcome}, unless {asks} is true",
         }
-        yield Evidence(f"{gate.stage} gate: {does[holds]}", gate_location(context, gate), Role.GATE)
+        only = f" (asked only for {gate.only_for})" if gate.only_for else ""
+        said = f"{gate.stage} gate: {does[holds]}{only}"
+        yield Evidence(said, gate_location(context, gate), Role.GATE)
     if not asked:
         release = context.contract.version
         owner = f"{capability.owner.rpartition('.')[2]}.{capability.name}"

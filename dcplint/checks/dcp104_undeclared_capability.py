@@ -34,7 +34,8 @@ The class is run under DCP with the capability forced on: a merged output equal 
 sequence's confirms that it should say True.
 
 ## Known limits
-Only the class's own methods count, not helpers it calls in other modules. Where the only sign is
+Only the class's own methods count, not helpers it calls in other modules. A gate that asks only
+about some models does not count: whether the class serves them is not known. Where the only sign is
 the stated LSE, that statement may be the wrong one: the confidence is then medium.
 """
 
@@ -64,7 +65,7 @@ RULE = Rule(
 def check(context: Context) -> Iterator[Finding]:
     """Yield a finding for each concrete class whose DCP path no gate will ever let run."""
     program, contract = context.program, context.contract
-    gated = {gate.capability for gate in contract.gates}
+    gated = {gate.capability for gate in contract.gates if gate.only_for is None}
     told: set[ClassSymbol] = set()
     for capability in contract.capabilities:
         if not (capability.opt_in and capability.methods and capability.name in gated):

@@ -434,7 +434,7 @@ class _Loader:
             fields.fail("asks", "must list what the function asks for")
 
         def gate(node: Node, where: str) -> Gate:
-            keys = "capability role reads argument outcome releases source"
+            keys = "capability role reads argument only-for outcome releases source"
             asked = self.fields(node, where, keys)
             capability = asked.text("capability", "a name")
             return Gate(
@@ -448,6 +448,7 @@ class _Loader:
                 source=asked.source(),
                 role=asked.choice("role", ROLES),
                 argument=asked.text_or("argument", "a name", None),
+                only_for=asked.text_or("only-for", "a sentence", None),
                 callers=callers,
                 hooks=hooks,
             )

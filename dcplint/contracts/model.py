@@ -194,8 +194,9 @@ class Gate:
     name: capability and stage. function: dotted name. reads: the name whose value decides, which
     is `capability` itself or a value derived from it (`Derived`). role: whose capability that is.
     stage: `selection` or `load`. outcome: what the user sees. argument: the parameter without
-    which `function` asks nothing. callers: who calls it. hooks: overridable methods that the engine
-    counts on to reach it.
+    which `function` asks nothing. only_for: which models or layers it asks about, where not about
+    all: a class that serves others is not refused. callers: who calls it. hooks: overridable
+    methods that the engine counts on to reach it.
     """
 
     name: str
@@ -208,6 +209,7 @@ class Gate:
     source: Source
     role: str = "impl"
     argument: str | None = None
+    only_for: str | None = None
     callers: tuple[Site, ...] = ()
     hooks: tuple[Site, ...] = ()
 

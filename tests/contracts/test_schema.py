@@ -12,6 +12,7 @@ import yaml
 
 from dcplint.contracts import load
 from dcplint.contracts.document import PackError
+from dcplint.contracts.packs import find_packs
 from dcplint.data import data_dir
 from tests.contracts.example import PACK, toy
 
@@ -114,7 +115,7 @@ def test_loader_and_schema_agree(
     assert outcomes == {True, False}
 
 
-@pytest.mark.parametrize("name", ["vllm", "aphrodite"])
+@pytest.mark.parametrize("name", find_packs())
 def test_built_in_packs_follow_the_schema(name: str) -> None:
     text = (data_dir("rules") / f"{name}.yaml").read_text(encoding="utf-8")
     VALIDATOR.validate(yaml.safe_load(text))

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from dcplint.data import data_dir
 from tests.run.tree import Command, write, write_engine, write_plugin
 
 AGAINST = {
@@ -71,6 +72,18 @@ class OwnImpl(AttentionImpl):
     def forward(self, *args):
         return self.need_to_return_lse_for_decode
 """
+
+
+def test_a_gate_that_asks_about_some_models_refuses_nobody_for_certain(
+    dcplint: Command, tmp_path: Path
+) -> None:
+    plugin = write(tmp_path / "plugin", {"src/mine/impl.py": OWN})
+    pack = tmp_path / "vllm.yaml"
+    text = (data_dir("rules") / "vllm.yaml").read_text()
+    for scope, codes in [("", ["DCP104"]), ("        only-for: MLA layers\n", [])]:
+        pack.write_text(text.replace("        argument: use_dcp\n", scope))
+        found = findings(dcplint, plugin, "--engine", "vllm==0.30.0", "--pack", pack)
+        assert [code for code, _, _ in found] == codes
 
 
 # Names decide nothing: each change leaves the plugin what it is.
