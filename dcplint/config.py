@@ -42,6 +42,7 @@ class Config:
     engine: EngineSpec | None = None
     engine_path: Path | None = None
     packs: tuple[Path, ...] = ()
+    baseline: Path | None = None
     output_format: str | None = None
 
 
@@ -130,7 +131,6 @@ class _Reader:
             if key not in _KEYS:
                 raise self.error(key, f"unknown key {key!r}{_hint(key, _KEYS)}")
         folder = self.path.parent
-        engine_path = self.string("engine-path")
         return Config(
             path=self.path,
             select=self.selectors("select"),
@@ -141,8 +141,9 @@ class _Reader:
             severity=self.severities(),
             min_severity=self.choice("min-severity", _SEVERITIES) or Severity.NOTE,
             engine=self.engine(),
-            engine_path=folder / engine_path if engine_path else None,
+            engine_path=self.path_to("engine-path"),
             packs=tuple(folder / pack for pack in self.strings("packs") or ()),
+            baseline=self.path_to("baseline"),
             output_format=self.choice("output-format", {name: name for name in FORMATS}),
         )
 
@@ -151,6 +152,10 @@ class _Reader:
         if value is None or isinstance(value, str):
             return value
         raise self.error(key, f"`{key}` must be a string")
+
+    def path_to(self, key: str) -> Path | None:
+        value = self.string(key)
+        return self.path.parent / value if value else None
 
     def strings(self, key: str) -> tuple[str, ...] | None:
         return self.list_of_strings(key, self.table[key]) if key in self.table else None

@@ -13,6 +13,7 @@ from pathlib import Path
 from dcplint.checks.base import Context, Registered, all_rules
 from dcplint.contracts.model import Pack
 from dcplint.errors import UserError
+from dcplint.findings.baseline import Baseline, read_entries
 from dcplint.findings.catalogue import Catalogue
 from dcplint.findings.model import Evidence, Finding, Location, Tree
 from dcplint.findings.settle import settle
@@ -23,6 +24,7 @@ from dcplint.program.index import Index, build_index, import_words
 from dcplint.program.matrix import Row, columns, rows
 from dcplint.program.program import Program
 from dcplint.program.related import field_words, rank_words
+from dcplint.program.symbols import ClassSymbol
 from dcplint.report.capabilities import Matrix
 from dcplint.report.model import Engine as ReportedEngine
 from dcplint.report.model import Report
@@ -52,6 +54,14 @@ class Checked:
         broken = sum(entry.path.endswith(".py") for entry in self.index.broken)
         return len(self.index.scans) + broken
 
+    def owns(self, path: str) -> bool:
+        """Whether a path of the run can be one of this root's."""
+        return path.startswith(self.prefix)
+
+    def own(self, path: str) -> str:
+        """A path of the run, relative to this root."""
+        return path[len(self.prefix) :]
+
     def in_focus(self, path: str) -> bool:
         """Whether the file `path`, relative to the root, is one that the user asked about."""
         absolute = self.directory / path
@@ -69,23 +79,30 @@ def run_checks(options: RunOptions) -> Report:
         for tree in trees:
             found += (_prefixed(f, tree.prefix) for f in _check(tree, rules, errors))
         lines = Lines(trees)
-        findings = settle(
+        directory = _common([tree.directory for tree in trees])
+        outcome = settle(
             dict.fromkeys(found),
             catalogue=Catalogue(registered.rule for registered in all_rules()),
             policy=options.policy,
             sources=_marked(trees),
             lines=lines,
-            in_focus=lambda path: any(t.in_focus(path.removeprefix(t.prefix)) for t in trees),
+            in_focus=lambda path: any(t.owns(path) and t.in_focus(t.own(path)) for t in trees),
+            bases=lambda finding: _bases(trees, finding),
+            baseline=_baseline(options.baseline, directory) if options.baseline else None,
+            complete=not errors,
         )
     return Report(
-        findings=findings,
+        findings=outcome.findings,
+        accepted=outcome.accepted,
+        known=outcome.known,
         lines=lines,
         engines=engines_of(trees),
         notices=notices_of(trees),
         errors=tuple(errors),
         files=sum(tree.files for tree in trees),
         seconds=time.perf_counter() - started,
-        prefix=_from_here(_common([tree.directory for tree in trees])),
+        prefix=_from_here(directory),
+        repository=_from_repository(directory),
     )
 
 
@@ -210,6 +227,14 @@ def _from_here(directory: Path) -> str:
     return ""
 
 
+def _from_repository(directory: Path) -> str:
+    """What leads to a root from its git checkout; where there is none, from here."""
+    checkout = next((a for a in (directory, *directory.parents) if (a / ".git").exists()), None)
+    if checkout is None:
+        return _from_here(directory) if Path.cwd() in directory.parents else ""
+    return _prefix(directory.relative_to(checkout))
+
+
 def _prefix(directory: Path) -> str:
     """What goes before a path relative to `directory`."""
     return "" if directory == Path() else f"{directory.as_posix()}/"
@@ -231,13 +256,32 @@ def _check(tree: Checked, rules: list[Registered], errors: list[str]) -> Iterato
                     "the other rules ran"
                 )
                 continue
-            yield from (f for f in found if _concerns(tree, f))
+            yield from found
 
 
-def _concerns(tree: Checked, finding: Finding) -> bool:
-    """A finding belongs to the files its own line or its evidence lies in."""
-    places = (finding.location, *(e.location for e in finding.evidence))
-    return any(place.tree is Tree.PROJECT and tree.in_focus(place.path) for place in places)
+def _bases(trees: Sequence[Checked], finding: Finding) -> Iterator[Location]:
+    """The headers of the checked classes that the finding's class derives from."""
+    place = finding.location
+    for tree in trees:
+        if not tree.owns(place.path):
+            continue
+        for _, program in tree.programs:
+            symbol = program.enclosing_class(tree.own(place.path), finding.symbol, place.line)
+            for base in program.mro(symbol).entries if symbol else ():
+                if isinstance(base, ClassSymbol) and base.module.tree is Tree.PROJECT:
+                    yield _moved(program.location_of(base), tree.prefix)
+
+
+def _baseline(path: Path, directory: Path) -> Baseline:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        hint = "; `dcplint baseline` writes it" if isinstance(error, FileNotFoundError) else ""
+        raise UserError(f"{path}: cannot be read: {error.strerror}{hint}") from error
+    except ValueError as error:
+        raise UserError(f"{path}: not a baseline: {error}") from error
+    relative = Path(os.path.relpath(path.resolve(), directory)).as_posix()
+    return Baseline(relative, read_entries(text, str(path)))
 
 
 def _broken(tree: Checked) -> Iterator[Finding]:
@@ -293,9 +337,9 @@ class Lines:
         """The lines of the file; empty where it cannot be read."""
         for tree in self.trees:
             if location.tree is Tree.PROJECT:
-                if not location.path.startswith(tree.prefix):
+                if not tree.owns(location.path):
                     continue
-                path = location.path[len(tree.prefix) :]
+                path = tree.own(location.path)
                 if path in tree.unsaved:
                     return SourceText(_text(tree.unsaved[path])).lines
                 found = self._lines(tree.directory / path)

@@ -35,3 +35,4 @@ class RunOptions:
     engine_path: Path | None = None
     packs: tuple[Path, ...] = ()
     stdin: Stdin | None = None
+    baseline: Path | None = None

@@ -56,6 +56,12 @@ def _words(_: click.Context, __: click.Parameter, value: tuple[str, ...]) -> tup
     type=click.Choice([severity.value for severity in Severity]),
     help="Leave out what is milder.",
 )
+@click.option(
+    "--baseline",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Report only what this file, by `dcplint baseline`, does not accept.",
+)
 @click.option("--statistics", is_flag=True, help="Counts by rule in place of the findings.")
 @click.option("--exit-zero", is_flag=True, help="Exit 0 even with findings.")
 @options.color
@@ -78,6 +84,7 @@ def command(
     engine_path: Path | None,
     packs: tuple[Path, ...],
     min_severity: str | None,
+    baseline: Path | None,
     statistics: bool,
     exit_zero: bool,
     color: str,
@@ -128,6 +135,7 @@ def command(
             engine_path=engine_path or config.engine_path,
             packs=(*config.packs, *packs),
             stdin=stdin,
+            baseline=baseline or config.baseline,
         )
     )
     for line in _asides(report, config, quiet, verbose):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -13,7 +12,9 @@ from typing import TYPE_CHECKING
 import click
 
 from dcplint.cli import options, output
+from dcplint.cli.lint import lint
 from dcplint.errors import UserError
+from dcplint.report.formats import FORMATS
 
 if TYPE_CHECKING:
     from dcplint.harness.confirm import Settled
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     from dcplint.harness.model import Confirmation
     from dcplint.harness.pool import Pool
     from dcplint.report.model import Report
-
-_FORMATS = ("text", "json", "github", "concise", "markdown")
 
 
 @click.command("confirm")
@@ -49,7 +48,7 @@ _FORMATS = ("text", "json", "github", "concise", "markdown")
 @click.option("--timeout", type=float, default=120.0, show_default=True, help="Seconds per probe.")
 @click.option("-j", "--jobs", type=click.IntRange(1), help="Processes at a time. Default: cores.")
 @click.option("--strict", is_flag=True, help="Exit 1 for inconclusive findings too.")
-@click.option("--output-format", type=click.Choice(_FORMATS), default="text")
+@click.option("--output-format", type=click.Choice(list(FORMATS)), default="text")
 @click.option("--engine", metavar="NAME==RELEASE|auto", help="As for `dcplint check`.")
 @options.engine_path
 @options.packs
@@ -94,7 +93,7 @@ def command(
         except ValueError as error:
             raise UserError(f"--repro: {error}") from error
     only = _selection(probe, interleave)
-    report = None if backend or repro else _lint(paths, engine, engine_path, packs)
+    report = None if backend or repro else lint(paths, engine, engine_path, packs)
     if report is not None and not report.findings:
         click.echo("nothing was found, so there is nothing to confirm", err=True)
         return 2 if report.errors else 0
@@ -124,36 +123,6 @@ def _selection(probe: str, interleave: int | None) -> Callable[[str], bool] | No
         return None
     ending = "" if interleave is None else f"-i{interleave}"
     return lambda name: name.startswith(probe) and name.endswith(ending)
-
-
-def _lint(
-    paths: tuple[Path, ...], engine: str | None, engine_path: Path | None, packs: tuple[Path, ...]
-) -> Report:
-    from dcplint.checks.base import all_rules
-    from dcplint.config import find_config, policy
-    from dcplint.contracts.spec import parse_engine
-    from dcplint.findings.catalogue import Catalogue
-    from dcplint.run import run_checks
-    from dcplint.run_options import RunOptions
-
-    paths = paths or (Path(),)
-    catalogue = Catalogue(registered.rule for registered in all_rules())
-    config = find_config(paths, catalogue)
-    try:
-        wanted = parse_engine(engine) if engine else config.engine
-    except ValueError as error:
-        raise UserError(str(error)) from error
-    return run_checks(
-        RunOptions(
-            paths=paths,
-            policy=policy(config, catalogue),
-            config_path=config.path,
-            exclude=config.exclude,
-            engine=wanted,
-            engine_path=engine_path or config.engine_path,
-            packs=(*config.packs, *packs),
-        )
-    )
 
 
 def _places(paths: Iterable[Path]) -> Iterator[Path]:
@@ -190,28 +159,12 @@ class _Progress:
 def _render(
     report: Report, settled: list[Settled], output_format: str, color: str
 ) -> Iterator[str]:
-    from dcplint.harness.confirm import confirmation_to_json
-    from dcplint.report.formats import FORMATS
-
-    view = output.view_for(color, os.environ, to_file=False, summary=False)
     if output_format == "text":
         yield from _table(report, settled)
         return
-    if output_format != "json":
-        findings = tuple(replace(s.finding, message=_extended(s)) for s in settled)
-        yield from FORMATS[output_format](replace(report, findings=findings), view)
-        return
-    document = json.loads("\n".join(FORMATS["json"](report, view)))
-    for shown, one in zip(document["findings"], settled, strict=True):
-        shown["confirmation"] = confirmation_to_json(one.confirmation)
-    yield from json.dumps(document, indent=2).splitlines()
-
-
-def _extended(settled: Settled) -> str:
-    said = settled.confirmation
-    return (
-        f"{settled.finding.message} [{said.verdict.value}, {said.execution.value}: {said.reason}]"
-    )
+    said = {one.finding.fingerprint: one.confirmation for one in settled}
+    view = output.view_for(color, os.environ, to_file=False, summary=False)
+    yield from FORMATS[output_format](replace(report, confirmations=said), view)
 
 
 def _table(report: Report, settled: list[Settled]) -> Iterator[str]:

@@ -16,6 +16,7 @@ _COMMANDS = {
     "check": "Lint files and folders.",
     "confirm": "Lint, then run what was found: confirmed, refuted or inconclusive.",
     "capabilities": "Show which attention classes promise what, and who says so.",
+    "baseline": "Accept the findings of today, so that only new ones are reported.",
     "packs": "List the contract packs, show one, or check one against a release.",
     "rule": "Explain a rule, or list all rules.",
 }

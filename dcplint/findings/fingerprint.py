@@ -34,14 +34,15 @@ def with_fingerprints(
     seen: Counter[tuple[str, str, str]] = Counter()
     result = []
     for finding in sorted(found, key=Finding.sort_key):
-        text = _flagged(lines(finding.location), finding.location)
+        text = flagged(lines(finding.location), finding.location)
         identity = (finding.code, finding.symbol or finding.location.path, _normalised(text))
         result.append(replace(finding, fingerprint=_digest(*identity, str(seen[identity]))))
         seen[identity] += 1
     return result
 
 
-def _flagged(lines: Sequence[str], span: Location) -> str:
+def flagged(lines: Sequence[str], span: Location) -> str:
+    """The text of a span, or the whole line where it is empty."""
     rows = list(lines[span.line - 1 : span.end_line])
     if rows and (span.line, span.column) != (span.end_line, span.end_column):
         # The end first: on one line, cutting the start would shift it.

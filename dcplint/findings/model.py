@@ -41,6 +41,11 @@ class Role(enum.Enum):
     GATE = "gate"  # engine code that reads the capability and refuses
     CONTEXT = "context"  # anything else the reader needs
 
+    @property
+    def label(self) -> str:
+        """What reports put before the message."""
+        return "note" if self is Role.CONTEXT else self.value
+
 
 @dataclass(frozen=True, slots=True)
 class Evidence:

@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from dcplint.findings import suppress
+from dcplint.findings.baseline import STALE, Baseline, Entry, entry_of
 from dcplint.findings.catalogue import Catalogue
 from dcplint.findings.fingerprint import with_fingerprints
-from dcplint.findings.model import Finding, Location
+from dcplint.findings.model import Finding, Location, Tree
 from dcplint.findings.policy import Policy
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What is left to report, in report order, and what the baseline holds back.
+
+    accepted: how many findings would have been reported but for the baseline. known: the
+    baseline's entries but for stale ones, as they would be written today.
+    """
+
+    findings: tuple[Finding, ...]
+    accepted: int = 0
+    known: tuple[Entry, ...] = ()
 
 
 def settle(
@@ -20,37 +34,68 @@ def settle(
     sources: Iterable[tuple[str, str]],
     lines: Callable[[Location], Sequence[str]],
     in_focus: Callable[[str], bool] = lambda path: True,
-) -> tuple[Finding, ...]:
+    bases: suppress.Bases = lambda finding: (),
+    baseline: Baseline | None = None,
+    complete: bool = True,
+) -> Outcome:
     """What is left to report of `found`, in report order.
 
-    Fingerprints, drops what is not selected, applies suppressions, severities and the threshold,
-    and adds the findings on the suppressions themselves (DCP002 to DCP004).
+    Fingerprints, drops what is not selected, applies suppressions, baseline, focus, severities and
+    the threshold, and adds the findings on suppressions and baseline themselves (DCP002 to DCP005).
 
-    sources: path and text of the project files that contain `suppress.MARKER`, the only ones
-    that can hold a suppression. in_focus: whether a file's suppressions are themselves to be
-    judged; those of the others are followed all the same.
+    found: of the whole program, so that a fingerprint does not depend on the focus. sources: path
+    and text of the project files that contain `suppress.MARKER`, the only ones that can hold a
+    suppression. in_focus: whether the user asked about a file; a finding belongs to the files its
+    own line or its evidence lies in. Suppressions of other files are followed all the same.
+    bases: headers of the classes that a finding's class derives from. complete: whether every
+    rule ran, so that what is not found is not there.
     """
 
     def is_on(code: str, path: str) -> bool:
         return code in policy.codes and code not in policy.ignored_in(path)
+
+    def is_asked_about(finding: Finding) -> bool:
+        places = (finding.location, *(step.location for step in finding.evidence))
+        return any(place.tree is Tree.PROJECT and in_focus(place.path) for place in places)
 
     suppressions: dict[str, list[suppress.Suppression]] = {}
     about: list[Finding] = []
     for path, text in sources:
         suppressions[path], problems = suppress.read(path, text, catalogue)
         about += problems if in_focus(path) else ()
-    wanted = [f for f in found if is_on(f.code, f.location.path)]
-    left, idle = suppress.apply(wanted, suppressions)
-    # A rule that is off cannot tell whether its suppressions are needed.
+    identified = with_fingerprints(found, lines)
+    wanted = [f for f in identified if is_on(f.code, f.location.path)]
+    left, idle = suppress.apply(wanted, suppressions, bases)
+    # A rule that is off cannot tell whether its suppressions and its accepted findings are needed.
     about += (
         suppress.unused(s, catalogue)
         for s in idle
         if is_on(s.code, s.location.path) and in_focus(s.location.path)
     )
-    left += (f for f in about if is_on(f.code, f.location.path))
-    graded = [_graded(f, catalogue, policy) for f in left]
-    reaching = [f for f in graded if f.severity.rank <= policy.min_severity.rank]
-    return tuple(with_fingerprints(reaching, lines))
+    entries = frozenset(entry.fingerprint for entry in baseline.entries) if baseline else ()
+    accepted = [f for f in left if f.fingerprint in entries]
+    known = {f.fingerprint: entry_of(f) for f in accepted}
+    if baseline:
+        idle_entries = [e for e in baseline.entries if e.fingerprint not in known]
+        stale = [e for e in idle_entries if is_on(e.code, e.path) and in_focus(e.path) and complete]
+        about += (_stale(entry, baseline, catalogue) for entry in stale)
+        known |= {e.fingerprint: e for e in idle_entries if e not in stale}
+    new = [f for f in left if f.fingerprint not in entries]
+    about = [f for f in about if is_on(f.code, f.location.path)]
+    reported = [*filter(is_asked_about, new), *with_fingerprints(about, lines)]
+    graded = (_graded(f, catalogue, policy) for f in reported)
+    reaching = (f for f in graded if f.severity.rank <= policy.min_severity.rank)
+    return Outcome(
+        findings=tuple(sorted(reaching, key=Finding.sort_key)),
+        accepted=sum(map(is_asked_about, accepted)),
+        known=tuple(known.values()),
+    )
+
+
+def _stale(entry: Entry, baseline: Baseline, catalogue: Catalogue) -> Finding:
+    what = f"{entry.code} in {entry.symbol or 'the module'} of {entry.path}"
+    message = f"this accepts a finding that is gone: {what}"
+    return catalogue.rule(STALE).finding(message, Location(baseline.path, entry.line))
 
 
 def _graded(finding: Finding, catalogue: Catalogue, policy: Policy) -> Finding:

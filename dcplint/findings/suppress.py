@@ -3,7 +3,9 @@
 `# dcplint: ignore[DCP101] reason` covers the findings that begin in the statement it stands in or
 behind, or, on a line of its own, in the next one, decorators included; of a compound statement
 that is the header, not the body. `# dcplint: ignore-file[DCP101] reason` covers the file, wherever
-it stands. Brackets hold codes or names, with commas between.
+it stands. `# dcplint: ignore-subclasses[DCP101] reason` on a class covers its header and all that
+is found in classes which derive from it, whatever file these are in. Brackets hold codes or names,
+with commas between.
 
 Suppressions are themselves checked: DCP002 reports one that nothing needs, DCP003 one that gives
 no reason, DCP004 one that cannot be understood. Those three answer to `ignore` and
@@ -13,7 +15,7 @@ no reason, DCP004 one that cannot be understood. Those three answer to `ignore` 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from dcplint.findings.catalogue import Catalogue, UnknownRule
@@ -23,11 +25,15 @@ from dcplint.findings.model import Finding, Location
 # Any file that holds a suppression contains these bytes: Python source is a superset of ASCII.
 MARKER = b"dcplint:"
 
+# The headers of the classes that a finding's class derives from, nearest first.
+Bases = Callable[[Finding], Iterable[Location]]
+
 UNUSED, UNREASONED, INVALID = "DCP002", "DCP003", "DCP004"
 
 _DIRECTIVE = re.compile(r"#\s*dcplint:\s*(?P<body>.*?)\s*(?=#\s*dcplint:|$)")
 _BODY = re.compile(
-    r"ignore(?P<file>-file)?(?![\w-])\s*(?:\[(?P<rules>[^\]]*)\](?P<reason>.*))?", re.DOTALL
+    r"ignore(?:-(?P<scope>file|subclasses))?(?![\w-])\s*(?:\[(?P<rules>[^\]]*)\](?P<reason>.*))?",
+    re.DOTALL,
 )
 _OTHER_COMMENT = re.compile(r"(?:^|\s)#(?:\s.*)?$", re.DOTALL)
 _WORD = re.compile(r"[^\s,](?:[^,]*[^\s,])?")
@@ -36,17 +42,20 @@ _USAGE = "write `# dcplint: ignore[DCP101] reason`"
 
 @dataclass(frozen=True, slots=True)
 class Suppression:
-    """One rule named in one comment. `last` is 0 where the whole file is covered."""
+    """One rule named in one comment.
+
+    `last` is 0 where the whole file is covered. heirs: whether subclasses are.
+    """
 
     code: str
     location: Location
     first: int
     last: int
+    heirs: bool = False
 
-    def covers(self, finding: Finding) -> bool:
-        """Whether the finding, of this file, is suppressed."""
-        within = not self.last or self.first <= finding.location.line <= self.last
-        return within and self.code == finding.code
+    def covers(self, code: str, line: int) -> bool:
+        """Whether findings of that rule on that line of this file are suppressed."""
+        return self.code == code and (not self.last or self.first <= line <= self.last)
 
 
 def read(path: str, source: str, catalogue: Catalogue) -> tuple[list[Suppression], list[Finding]]:
@@ -60,7 +69,7 @@ def read(path: str, source: str, catalogue: Catalogue) -> tuple[list[Suppression
                     suppressions.append(item)
                 else:
                     problems.append(item)
-    suppressions.sort(key=lambda s: not s.last)
+    suppressions.sort(key=lambda s: (not s.last, s.heirs))
     return suppressions, problems
 
 
@@ -82,7 +91,7 @@ def _read(
         return
     words = list(_WORD.finditer(body["rules"] or ""))
     if not words:
-        kind = "ignore-file" if body["file"] else "ignore"
+        kind = f"ignore-{body['scope']}" if body["scope"] else "ignore"
         yield problem(INVALID, f"`{kind}` must name the rules it is about: {_USAGE}", whole)
         return
     if not re.search(r"\w", _OTHER_COMMENT.sub("", body["reason"])):
@@ -98,21 +107,35 @@ def _read(
         if code in (UNUSED, UNREASONED, INVALID):
             message = f"{code} is about comments like this one and cannot be suppressed by one"
             yield problem(INVALID, message, where)
-        elif body["file"]:
+        elif body["scope"] == "file":
             yield Suppression(code, where, 0, 0)
         else:
-            yield Suppression(code, where, comment.first, comment.last)
+            heirs = body["scope"] == "subclasses"
+            yield Suppression(code, where, comment.first, comment.last, heirs)
 
 
 def apply(
-    found: Iterable[Finding], suppressions: dict[str, list[Suppression]]
+    found: Iterable[Finding],
+    suppressions: dict[str, list[Suppression]],
+    bases: Bases = lambda finding: (),
 ) -> tuple[list[Finding], list[Suppression]]:
-    """The findings that no suppression of their file covers, and the suppressions none needed."""
+    """The findings that no suppression covers, and the suppressions that none needed."""
     used: set[Suppression] = set()
     left: list[Finding] = []
+    inherited = {path: [s for s in here if s.heirs] for path, here in suppressions.items()}
+    any_inherited = any(inherited.values())
     for finding in found:
-        here = suppressions.get(finding.location.path, ())
-        match = next((s for s in here if s.covers(finding)), None)
+        own = [(finding.location, suppressions)]
+        above = ((place, inherited) for place in bases(finding)) if any_inherited else ()
+        match = next(
+            (
+                s
+                for place, known in (*own, *above)
+                for s in known.get(place.path, ())
+                if s.covers(finding.code, place.line)
+            ),
+            None,
+        )
         if match:
             used.add(match)
         else:

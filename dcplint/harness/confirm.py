@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from dcplint.errors import UserError
 from dcplint.findings.model import Finding, Tree
@@ -110,22 +108,3 @@ def not_run(template: Job, pool: Pool, reason: str) -> Confirmation:
         seed=template.seed,
         repro="",
     )
-
-
-def confirmation_to_json(confirmation: Confirmation) -> dict[str, Any]:
-    """As `rules/finding.schema.json` has it. JSON has no infinities, so they become null."""
-    measured = confirmation.measured
-    return {
-        "verdict": confirmation.verdict.value,
-        "reason": confirmation.reason,
-        "execution": confirmation.execution.value,
-        "ranks": confirmation.ranks,
-        "environment": confirmation.environment,
-        "substituted": list(confirmation.substituted),
-        "stubbed": list(confirmation.stubbed),
-        "measured": measured if measured is not None and math.isfinite(measured) else None,
-        "tolerance": confirmation.tolerance,
-        "control": confirmation.control,
-        "seed": confirmation.seed,
-        "repro": confirmation.repro or None,
-    }

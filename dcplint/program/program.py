@@ -149,6 +149,22 @@ class Program:
         """Methods that `symbol` leaves abstract; None where a base is unknown."""
         return self._abstractness.of(symbol)
 
+    def enclosing_class(self, path: str, symbol: str, line: int) -> ClassSymbol | None:
+        """The innermost class of a checked file that `symbol`, seen on `line`, is or lies in."""
+        found = [
+            candidate
+            for module in self.checked
+            if module.facts.path == path
+            for candidate in module.classes
+            if f"{symbol}.".startswith(f"{candidate.facts.qualname}.")
+        ]
+        # Of several with one name the last above the line is meant.
+        return max(
+            (candidate for candidate in found if candidate.facts.position[0] <= line),
+            key=lambda candidate: (len(candidate.facts.qualname), candidate.facts.position),
+            default=None,
+        )
+
     # Attributes and methods
 
     def resolve(self, symbol: ClassSymbol, name: str) -> Resolution:

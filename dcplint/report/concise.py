@@ -16,6 +16,6 @@ def render(report: Report, view: View) -> Iterator[str]:
         place = finding.location
         path = view.paint(printable(report.path(place)), bold=True)
         code = view.paint(finding.code, SEVERITY_COLORS[finding.severity], bold=True)
-        yield f"{path}:{place.line}:{place.column}: {code} {printable(finding.message)}"
+        yield f"{path}:{place.line}:{place.column}: {code} {printable(report.message(finding))}"
     if view.summary:
         yield summary(report)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from dcplint.report import concise, github, json, text
+from dcplint.report import concise, github, gitlab, json, junit, markdown, sarif, text
 from dcplint.report.model import Report
 from dcplint.report.view import View
 
@@ -14,5 +14,9 @@ FORMATS: Mapping[str, Render] = {
     "text": text.render,
     "concise": concise.render,
     "json": json.render,
+    "sarif": sarif.render,
     "github": github.render,
+    "gitlab": gitlab.render,
+    "junit": junit.render,
+    "markdown": markdown.render,
 }

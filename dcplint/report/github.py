@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dcplint.findings.model import Evidence, Finding, Role, Severity
+from dcplint.findings.model import Evidence, Finding, Severity
 from dcplint.report.escape import printable
 from dcplint.report.model import Report
 from dcplint.report.summary import summary
@@ -29,7 +29,11 @@ def render(report: Report, view: View) -> Iterator[str]:
 
 def _command(report: Report, finding: Finding) -> str:
     place = finding.location
-    properties = {"file": report.path(place), "line": place.line, "endLine": place.end_line}
+    properties = {
+        "file": report.repository_path(place),
+        "line": place.line,
+        "endLine": place.end_line,
+    }
     if place.line == place.end_line:
         # GitHub refuses columns on a span of several lines.
         properties |= {"col": place.column, "endColumn": place.end_column}
@@ -40,7 +44,10 @@ def _command(report: Report, finding: Finding) -> str:
 
 def _message(report: Report, finding: Finding) -> str:
     """The message and as many whole lines of evidence as fit, escaped."""
-    lines = [printable(finding.message), *(_step(report, step) for step in finding.evidence)]
+    lines = [
+        printable(report.message(finding)),
+        *(_step(report, step) for step in finding.evidence),
+    ]
     escaped = [_data(line) for line in lines]
     newline, more = _data("\n"), _data(_MORE)
     if len(newline.join(escaped)) <= _LIMIT:
@@ -59,9 +66,10 @@ def _message(report: Report, finding: Finding) -> str:
 
 
 def _step(report: Report, step: Evidence) -> str:
-    label = "note" if step.role is Role.CONTEXT else step.role.value
     place = step.location
-    return printable(f"{label}: {step.message} ({report.path(place)}:{place.line})")
+    return printable(
+        f"{step.role.label}: {step.message} ({report.repository_path(place)}:{place.line})"
+    )
 
 
 def _data(text: str) -> str:

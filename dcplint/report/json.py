@@ -6,14 +6,18 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dcplint import __version__
 from dcplint.findings.model import Edit, Evidence, Finding, Fix, Location, Severity
 from dcplint.report.model import Engine, Report
 from dcplint.report.view import View
+
+if TYPE_CHECKING:
+    from dcplint.harness.model import Confirmation
 
 SCHEMA_VERSION = 1
 
@@ -32,10 +36,11 @@ def _report(report: Report) -> dict[str, Any]:
         "tool": {"name": "dcplint", "version": __version__},
         "engine": engines[0] if engines else None,
         "other_engines": engines[1:],
-        "findings": [_finding(finding) for finding in report.findings],
+        "findings": [_finding(finding, report) for finding in report.findings],
         "summary": {
             "files": report.files,
             "findings": len(report.findings),
+            "accepted": report.accepted,
             "by_code": dict(sorted(codes.items())),
             "by_severity": {severity.value: severities[severity] for severity in Severity},
             "seconds": round(report.seconds, 3),
@@ -47,7 +52,8 @@ def _engine(engine: Engine) -> dict[str, Any]:
     return {"name": engine.name, "release": engine.release, "source": engine.source}
 
 
-def _finding(finding: Finding) -> dict[str, Any]:
+def _finding(finding: Finding, report: Report) -> dict[str, Any]:
+    said = report.confirmations.get(finding.fingerprint)
     return {
         "code": finding.code,
         "name": finding.name,
@@ -59,7 +65,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "fingerprint": finding.fingerprint,
         "evidence": [_evidence(step) for step in finding.evidence],
         "fix": _fix(finding.fix) if finding.fix else None,
-        "confirmation": None,
+        "confirmation": confirmation_to_json(said) if said else None,
         "help_uri": None,
     }
 
@@ -88,4 +94,23 @@ def _span(place: Location) -> dict[str, Any]:
         "column": place.column,
         "end_line": place.end_line,
         "end_column": place.end_column,
+    }
+
+
+def confirmation_to_json(confirmation: Confirmation) -> dict[str, Any]:
+    """As `rules/finding.schema.json` has it. JSON has no infinities, so they become null."""
+    measured = confirmation.measured
+    return {
+        "verdict": confirmation.verdict.value,
+        "reason": confirmation.reason,
+        "execution": confirmation.execution.value,
+        "ranks": confirmation.ranks,
+        "environment": confirmation.environment,
+        "substituted": list(confirmation.substituted),
+        "stubbed": list(confirmation.stubbed),
+        "measured": measured if measured is not None and math.isfinite(measured) else None,
+        "tolerance": confirmation.tolerance,
+        "control": confirmation.control,
+        "seed": confirmation.seed,
+        "repro": confirmation.repro or None,
     }

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
+from dcplint.findings.baseline import Entry
 from dcplint.findings.model import Finding, Location, Severity, Tree
+
+if TYPE_CHECKING:
+    from dcplint.harness.model import Confirmation
 
 # The lines of the file a location lies in, without line ends; empty where it cannot be read.
 # Lines end at LF, CRLF and CR only (not where str.splitlines would cut: form feeds, U+2028).
@@ -30,6 +35,10 @@ class Report:
     engines: one per checked tree, without repeats. files: how many were looked at.
     prefix: what leads from the working directory to the project root (`plugins/mine/`, `../`, or
     nothing); people are shown it before project paths, machines get paths without it.
+    repository: what leads from the root of the repository to the project root; services that show
+    findings beside the source know files by their path in the repository.
+    accepted: how many findings the baseline holds back. known: its entries but for stale ones.
+    confirmations: what the harness said of a finding, by its fingerprint.
     """
 
     findings: tuple[Finding, ...]
@@ -40,10 +49,26 @@ class Report:
     files: int = 0
     seconds: float = 0.0
     prefix: str = ""
+    repository: str = ""
+    accepted: int = 0
+    known: tuple[Entry, ...] = ()
+    confirmations: Mapping[str, Confirmation] = field(default_factory=dict)
 
     def path(self, location: Location) -> str:
         """The path of a location as seen from the working directory, if it is in the project."""
         return (self.prefix if location.tree is Tree.PROJECT else "") + location.path
+
+    def repository_path(self, location: Location) -> str:
+        """The path of a location as seen from the root of the repository, if it is in it."""
+        return (self.repository if location.tree is Tree.PROJECT else "") + location.path
+
+    def message(self, finding: Finding) -> str:
+        """What a finding says, and what the harness says of it."""
+        said = self.confirmations.get(finding.fingerprint)
+        if said is None:
+            return finding.message
+        verdict = f"{said.verdict.value}, {said.execution.value}: {said.reason}"
+        return f"{finding.message} [{verdict}]"
 
     @property
     def failed(self) -> bool:

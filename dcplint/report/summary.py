@@ -18,7 +18,8 @@ def summary(report: Report) -> str:
     found = f"Found {_joined(counts)}" if counts else "No findings"
     against = [f"{engine.name} {engine.release} ({engine.source})" for engine in report.engines]
     checked = f", checked against {printable(_joined(against))}" if against else ""
-    return f"{found} in {_plural(report.files, 'file')}{checked}."
+    accepted = f" ({report.accepted:,} in the baseline)" if report.accepted else ""
+    return f"{found}{accepted} in {_plural(report.files, 'file')}{checked}."
 
 
 def statistics(report: Report, view: View) -> Iterator[str]:

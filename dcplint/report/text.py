@@ -96,12 +96,11 @@ class _Block:
 
     def remark(self, step: Evidence) -> Iterator[str]:
         """`= mro: message (path:line)`, wrapped."""
-        label = "note" if step.role is Role.CONTEXT else step.role.value
         place, where = step.location, ""
         if place != self.finding.location:
             where = f" ({self.report.path(place)}:{place.line}{self.tree(place, ', ', '')})"
         indent = " " * (self.digits + len(" = "))
-        first, *rest = self.wrapped(indent, indent, f"{label}: {step.message}{where}")
+        first, *rest = self.wrapped(indent, indent, f"{step.role.label}: {step.message}{where}")
         yield f"{self.edge('=')} {first.removeprefix(indent)}"
         yield from rest
 

@@ -38,6 +38,7 @@ min-severity = "warning"
 engine = "vllm==0.29.0"
 engine-path = "../engine"
 packs = ["packs/mine.yaml"]
+baseline = "accepted.jsonl"
 output-format = "concise"
 [per-file-ignores]
 "tests/*" = ["DCP1"]
@@ -58,6 +59,7 @@ def test_every_key_is_read(tmp_path: Path) -> None:
         severity=(("DCP101", Severity.ERROR),),
         min_severity=Severity.WARNING,
         engine=EngineSpec("vllm", Version("0.29.0")),
+        baseline=tmp_path / "accepted.jsonl",
         engine_path=tmp_path / "../engine",
         packs=(tmp_path / "packs/mine.yaml",),
         output_format="concise",
@@ -116,7 +118,7 @@ def test_other_peoples_broken_files_are_not_our_business(tmp_path: Path) -> None
     [
         ("selct = []", "line 1: unknown key 'selct'; did you mean 'select'?"),
         ("\n\nper_file_ignores = {}", "line 3: unknown key 'per_file_ignores'; did you mean"),
-        ("baseline = 'x'", "unknown key 'baseline'"),
+        ("basline = 'x'", "unknown key 'basline'"),
         ("path = 'x'", "unknown key 'path'"),
         ("min-severity = []", "must be one of error, warning, note, not []"),
         ("select = 'DCP1'", "line 1: `select` must be a list of strings"),
@@ -194,7 +196,7 @@ def test_command_line_adds_to_the_configuration() -> None:
     both = policy(CONFIG, CATALOGUE, extend_select=["DCP002"]).codes
     assert both == {"DCP101", "DCP303", "DCP002"}
     without = Config(ignore=("DCP101", "DCP002"))
-    assert policy(without, CATALOGUE, ignore=["DCP303"]).codes == {"DCP004"}
+    assert policy(without, CATALOGUE, ignore=["DCP303"]).codes == {"DCP004", "DCP005"}
     assert policy(without, CATALOGUE, extend_select=["DCP101"]).codes >= {"DCP101", "DCP303"}
 
 

@@ -4,6 +4,7 @@ from dcplint.checks import (
     dcp002_unused_suppression,
     dcp003_suppression_without_reason,
     dcp004_invalid_suppression,
+    dcp005_stale_baseline_entry,
 )
 from dcplint.checks.base import Rule
 from dcplint.findings.catalogue import Catalogue
@@ -16,6 +17,7 @@ CATALOGUE = Catalogue(
         dcp002_unused_suppression.RULE,
         dcp003_suppression_without_reason.RULE,
         dcp004_invalid_suppression.RULE,
+        dcp005_stale_baseline_entry.RULE,
         IMPLICIT,
         LENGTH,
     )

@@ -15,7 +15,7 @@ ERROR, WARNING, NOTE = Severity.ERROR, Severity.WARNING, Severity.NOTE
 def settled(policy: Policy, *found: Finding) -> tuple[Finding, ...]:
     return settle(
         found, catalogue=CATALOGUE, policy=policy, sources=(), lines=lambda place: ["x = 1"]
-    )
+    ).findings
 
 
 def test_order_is_by_place_then_code() -> None:

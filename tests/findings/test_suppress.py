@@ -22,7 +22,7 @@ def left(
             sources=[(path, source)],
             lines=lambda place: source.split("\n"),
             in_focus=lambda _: focus,
-        )
+        ).findings
     )
 
 

@@ -112,11 +112,11 @@ FALLBACK = Finding(
 )
 
 KERNEL = Finding(
-    "DCP302",
-    "global-length-in-kernel",
+    "DCP303",
+    "open-coded-length",
     Severity.ERROR,
     Confidence.HIGH,
-    "`paged_decode` wants local lengths and gets global ones",
+    "`paged_decode` gets a length that is no local one",
     _plugin(19, "attn_metadata.seq_lens"),
     symbol="PagedDecodeImpl.forward",
     fingerprint="00000000000000c3",

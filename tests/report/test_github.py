@@ -36,8 +36,8 @@ def parsed(line: str) -> tuple[str, dict[str, str], str]:
     return name, properties, unescaped(line[end + 2 :], DATA)
 
 
-def commands(*findings: Finding, prefix: str = "") -> list[str]:
-    report: Report = replace(REPORT, findings=findings, prefix=prefix)
+def commands(*findings: Finding, repository: str = "") -> list[str]:
+    report: Report = replace(REPORT, findings=findings, repository=repository, prefix="../")
     return list(FORMATS["github"](report, View(summary=False)))
 
 
@@ -53,7 +53,7 @@ def test_whatever_is_written_is_read_back(path: str, message: str) -> None:
         "endLine": "3",
         "col": "2",
         "endColumn": "9",
-        "title": "DCP302 global-length-in-kernel",
+        "title": "DCP303 open-coded-length",
     }
     assert text == printable(message)
 
@@ -74,9 +74,9 @@ def test_evidence_is_summarised() -> None:
     assert text.split("\n")[1] == "guard: holds where it is None (src/plugin/impl.py:10)"
 
 
-def test_files_are_named_from_the_working_directory() -> None:
+def test_files_are_named_from_the_repository() -> None:
     step = Evidence("there", Location("vllm/x.py", 1, tree=Tree.ENGINE), Role.GATE)
-    _, properties, text = parsed(commands(replace(KERNEL, evidence=(step,)), prefix="sub/")[0])
+    _, properties, text = parsed(commands(replace(KERNEL, evidence=(step,)), repository="sub/")[0])
     assert properties["file"] == "sub/src/plugin/impl.py"
     assert "(vllm/x.py:1)" in text
 

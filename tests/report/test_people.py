@@ -35,7 +35,7 @@ def test_first_line_of_an_empty_file() -> None:
 def test_a_message_may_be_empty() -> None:
     report = replace(REPORT, findings=(replace(KERNEL, message=""),))
     first = next(FORMATS["text"](report, View()))
-    assert first == "error[DCP302 global-length-in-kernel]: "
+    assert first == "error[DCP303 open-coded-length]: "
 
 
 def test_summary_counts_in_words() -> None:

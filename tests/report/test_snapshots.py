@@ -26,7 +26,11 @@ CASES = {
     "concise": partial(FORMATS["concise"], REPORT, View()),
     "concise-color": partial(FORMATS["concise"], REPORT, View(color=True)),
     "github": partial(FORMATS["github"], REPORT, View()),
+    "gitlab": partial(FORMATS["gitlab"], REPORT, View()),
     "json": partial(FORMATS["json"], REPORT, View()),
+    "junit": partial(FORMATS["junit"], REPORT, View()),
+    "junit-empty": partial(FORMATS["junit"], EMPTY, View()),
+    "markdown": partial(FORMATS["markdown"], REPORT, View()),
     "statistics": partial(statistics, REPORT, View()),
     "statistics-color": partial(statistics, REPORT, View(color=True)),
 }

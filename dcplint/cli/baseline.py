@@ -1,0 +1,56 @@
+"""`dcplint baseline`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from dcplint.cli import options, output
+from dcplint.cli.lint import lint
+from dcplint.errors import UserError
+
+_DEFAULT = "dcplint-baseline.jsonl"
+
+
+@click.command("baseline")
+@options.paths
+@click.option(
+    "--baseline",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help=f"The file to write. Default: the configured one, else {_DEFAULT}.",
+)
+@click.option("--engine", metavar="NAME==RELEASE|auto", help="As for `dcplint check`.")
+@options.engine_path
+@options.packs
+@options.verbose
+def command(
+    paths: tuple[Path, ...],
+    baseline: Path | None,
+    engine: str | None,
+    engine_path: Path | None,
+    packs: tuple[Path, ...],
+    verbose: bool,
+) -> int:
+    """Accept the findings on PATHS as they are, so that `dcplint check` reports only new ones.
+
+    What the file accepted before stays accepted, but for entries whose finding is gone.
+    """
+    from dcplint.checks.base import all_rules
+    from dcplint.config import find_config
+    from dcplint.findings.baseline import can_be_accepted, entry_of, written
+    from dcplint.findings.catalogue import Catalogue
+
+    catalogue = Catalogue(registered.rule for registered in all_rules())
+    configured = find_config(paths or (Path(),), catalogue).baseline
+    file = baseline or configured or Path(_DEFAULT)
+    report = lint(paths, engine, engine_path, packs, file if file.exists() else None)
+    if report.errors:
+        raise UserError("; ".join(report.errors))
+    new = [entry_of(finding) for finding in report.findings if can_be_accepted(finding)]
+    output.write_lines(file, written((*report.known, *new)))
+    click.echo(f"{file}: {len(new)} new, {len(report.known)} known before", err=True)
+    if configured is None or file.resolve() != configured.resolve():
+        click.echo(f'note: `baseline = "{file}"` in the configuration has it used', err=True)
+    return 0
