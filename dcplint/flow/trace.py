@@ -27,6 +27,7 @@ from dcplint.flow.functions import (
     Universe,
     argument,
     callee_name,
+    default,
     receiver,
 )
 from dcplint.flow.graph import Edge, Node
@@ -266,10 +267,11 @@ class Tracer:
                 continue
             for where in self._site_point(site, point.context[:-1]):
                 text = f"{site.function.qualname} calls {function.qualname}"
-                given = any(passed is node for node in walk(site.call))
-                if not given and isinstance(passed, ast.Constant) and not rest:
-                    text = f"{text} without `{name}`"
                 given_here = self.of(where, passed, rest)
+                if passed is default(function, name):
+                    # It stands in the callee; what was left out was left out here.
+                    text = f"{text} without `{name}`"
+                    given_here = tuple(replace(o, steps=()) for o in given_here)
                 if any(o.state is State.NONE for o in given_here) and not point.context:
                     # What only a dead caller passes does not count; most callers are live.
                     given_here = given_here if self.is_live(site.function) else ()

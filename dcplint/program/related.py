@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from dcplint.contracts.model import Contract, Pack
+from dcplint.facts.model import FunctionFacts
 from dcplint.program.index import Index
 from dcplint.program.modules import Modules, SourceTree
 from dcplint.program.symbols import Module
 from dcplint.source.location import Tree
-from dcplint.source.text import UnreadableSource, read_bytes
+from dcplint.source.text import UnreadableSource
 
 # What stands around a rank that is computed with; looked for only where its name stands, which
 # costs a thousandth of searching for the whole expression.
@@ -71,36 +72,76 @@ def _ends_here(data: bytes, end: int) -> bool:
 
 
 def related_modules(index: Index, modules: Modules, contract: Contract) -> Iterator[Module]:
-    """The modules of the checked tree, and of engine source beside it, that mention a field."""
-    words = field_words(contract.pack)
-    names = {relative: name for name, relative in index.modules.items()}
-    paths = dict.fromkeys(path for word in sorted(words) for path in index.mentioning(word))
-    for tree in modules.trees:
-        if tree.tree is Tree.PROJECT:
-            found = iter([(path, names[path]) for path in sorted(paths)])
-        else:
-            found = _mentioning(tree, contract.pack.package, words)
-        for path, name in found:
-            module = modules.load(tree, path, name)
-            if module is not None:
-                yield module
+    """The modules that a contract field passes through, of the checked tree and of engine source.
+
+    Those that mention a field or its record, then those that call a function which takes a field
+    as an argument: such a call leaves the field out without a word of it. Tests are no part of the
+    engine: they make batches that no runner makes.
+    """
+    found: dict[tuple[Tree, str], Module] = {}
+    package = contract.pack.package
+    for calls in (False, True):
+        words = _carriers(contract, found.values()) if calls else field_words(contract.pack)
+        for tree in modules.trees if words else ():
+            if tree.tree is Tree.PROJECT and not calls:
+                sources = _scanned(index, words)
+            else:
+                names = index.names if tree.tree is Tree.PROJECT else dict(_package(tree, package))
+                sources = _mentioning(tree, names, words)
+            for path, name in sources:
+                if (tree.tree, path) in found or _is_test(path):
+                    continue
+                module = modules.load(tree, path, name)
+                if module is not None:
+                    found[tree.tree, path] = module
+                    yield module
+
+
+def _is_test(path: str) -> bool:
+    *folders, file = path.split("/")
+    return "tests" in folders or file.startswith("test_") or file == "conftest.py"
+
+
+def _carriers(contract: Contract, found: Iterable[Module]) -> frozenset[bytes]:
+    """How the functions of `found` that take a contract field by its name are called."""
+    names = {field.name for field in contract.fields}
+    return frozenset(
+        f"{facts.name}(".encode()
+        for module in found
+        for facts in _functions(module)
+        if names.intersection(facts.parameters) and not facts.name.startswith("__")
+    )
+
+
+def _functions(module: Module) -> Iterator[FunctionFacts]:
+    yield from module.facts.functions
+    for symbol in module.classes:
+        yield from symbol.facts.methods
+
+
+def _scanned(index: Index, words: frozenset[bytes]) -> Iterator[tuple[str, str]]:
+    """Path and name of the modules in which the scan found a word."""
+    for path in sorted({path for word in words for path in index.mentioning(word)}):
+        yield path, index.names[path]
 
 
 def _mentioning(
-    tree: SourceTree, package: str, words: frozenset[bytes]
+    tree: SourceTree, names: Mapping[str, str], words: frozenset[bytes]
 ) -> Iterator[tuple[str, str]]:
-    """Path and name of the modules of a package that contain a word. Reads every file once."""
-    for directory, folders, files in os.walk(tree.directory / package):
-        folders.sort()
-        for file in sorted(files):
-            if not file.endswith(".py"):
-                continue
-            path = Path(directory, file)
-            try:
-                data = read_bytes(path)
-            except UnreadableSource:
-                continue
-            if any(word in data for word in words):
-                relative = path.relative_to(tree.directory).as_posix()
-                name = relative.removesuffix(".py").replace("/", ".").removesuffix(".__init__")
-                yield relative, name
+    """Path and name of those of the modules in `names` that contain a word."""
+    for path, name in sorted(names.items()):
+        try:
+            data = tree.read(path)
+        except UnreadableSource:
+            continue
+        if any(word in data for word in words):
+            yield path, name
+
+
+def _package(tree: SourceTree, package: str) -> Iterator[tuple[str, str]]:
+    """Path and name of every module of a package."""
+    for directory, _, files in os.walk(tree.directory / package):
+        for file in files:
+            if file.endswith(".py"):
+                path = Path(directory, file).relative_to(tree.directory).as_posix()
+                yield path, path.removesuffix(".py").replace("/", ".").removesuffix(".__init__")
