@@ -45,6 +45,7 @@ def judge(tmp_path: Path) -> Callable[..., Finding]:
             path = tree / edit.file
             text = path.read_text() if edit.old else edit.old
             assert text.count(edit.old) == 1 or not edit.old
+            path.parent.mkdir(exist_ok=True)
             path.write_text(text.replace(edit.old, edit.new) if edit.old else edit.new)
         (context,) = contexts(tree, "vllm==0.30.0")
         checks = (dcp201_unreachable_fallback.check, dcp202_masking_fallback.check)
@@ -206,6 +207,16 @@ ALIKE = {
             "        common = CommonAttentionMetadata.of(ahead, block_table, local)\n",
         ),
     ),
+    "a test makes metadata without it": (
+        Edit(
+            "tests/test_latent.py",
+            "",
+            "from vllm.v1.attention.backend import CommonAttentionMetadata\n"
+            "from vllm.v1.attention.backends.latent import LatentMetadataBuilder\n\n\n"
+            "def test_build():\n"
+            "    LatentMetadataBuilder({}).build(0, CommonAttentionMetadata([1], 1, [], 1))\n",
+        ),
+    ),
 }
 
 
@@ -271,6 +282,28 @@ GAPS = {
     "the drafter does without": (
         (Edit(DRAFTER, "            dcp_local_seq_lens=local,\n", ""),),
         {"Proposer.propose"},
+    ),
+    "a model calls a helper without a word of the field": (
+        (
+            Edit(
+                "vllm/v1/worker/gpu/attn_utils.py",
+                "",
+                "from vllm.v1.attention.backend import CommonAttentionMetadata\n\n\n"
+                "def build_attn_metadata(builder, seq_lens, dcp_local_seq_lens=None):\n"
+                "    common = CommonAttentionMetadata(\n"
+                "        seq_lens, len(seq_lens), [], max(seq_lens), dcp_local_seq_lens\n"
+                "    )\n"
+                "    return builder.build(0, common)\n",
+            ),
+            Edit(
+                "vllm/models/diffusion.py",
+                "",
+                "from vllm.v1.worker.gpu.attn_utils import build_attn_metadata\n\n\n"
+                "class DiffusionState:\n    def prepare_attn(self, batch, builder):\n"
+                "        return build_attn_metadata(builder, batch.seq_lens)\n",
+            ),
+        ),
+        {"DiffusionState.prepare_attn"},
     ),
     "two gaps at once": (
         (Edit(FIRST, FILL, ""), Edit(DRAFTER, "            dcp_local_seq_lens=local,\n", "")),
