@@ -67,14 +67,23 @@ unknown, and nothing is reported.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from dcplint.checks import field_evidence as evidence
 from dcplint.checks.base import Context, Rule
 from dcplint.facts.positions import position
-from dcplint.findings.model import Evidence, Finding, Role, Severity
-from dcplint.flow.fields import Fallback, producers
-from dcplint.flow.trace import State
+from dcplint.findings.model import (
+    Applicability,
+    Edit,
+    Evidence,
+    Finding,
+    Fix,
+    Role,
+    Severity,
+)
+from dcplint.flow.fields import Fallback, conjuncts, producers
+from dcplint.flow.trace import State, null_test
 
 RULE = Rule(
     code="DCP201",
@@ -94,27 +103,53 @@ def check(context: Context) -> Iterator[Finding]:
             if evidence.is_producer(context, fallback):
                 continue
             outcomes = flow.outcomes(fallback.function, fallback.statement, fallback.path)
-            if outcomes and all(outcome.state is State.SET for outcome in outcomes):
+            filled = all(outcome.state is State.SET for outcome in outcomes)
+            if outcomes and filled and not flow.serves_without_dcp(fallback):
                 yield _finding(context, fallback)
 
 
 def _finding(context: Context, fallback: Fallback) -> Finding:
     flow, field, program = context.fields, fallback.field, context.program
     outcomes = flow.outcomes(fallback.function, fallback.statement, fallback.path)
-    steps = [evidence.producer(context, step, field) for step in producers(outcomes, field)]
-    guard = flow.guard_at(fallback.function, fallback.statement)
+    found = producers(outcomes, field)
+    told = (e for step in found for e in evidence.producer(context, step, field, always=True))
+    steps = list(dict.fromkeys(told))
+    place = program.location(fallback.function.module, position(fallback.test))
+    guard = flow.guard_at(fallback.function, fallback.statement).implied
+    where = f"runs only under `{guard}`" if guard else "runs whatever the DCP size"
     steps.append(
         Evidence(
-            f"the fallback runs only where DCP is on ({guard or 'no guard'}), which each of these "
-            "guards follows from: it never sees None",
-            program.location(fallback.function.module, position(fallback.test)),
+            f"the fallback {where}, and what gets there comes from the producers above: "
+            "it never sees None",
+            place,
             Role.GUARD,
         )
     )
     return RULE.finding(
         f"`{fallback.function.qualname}` derives {field.name} where it is None, "
-        f"but every producer that reaches it fills it in ({len(steps) - 1} found)",
-        program.location(fallback.function.module, position(fallback.test)),
+        f"but every producer that reaches it fills it in ({len(found)} found)",
+        place,
         symbol=fallback.function.qualname,
         evidence=tuple(steps),
+        fix=_fix(context, fallback),
     )
+
+
+def _fix(context: Context, fallback: Fallback) -> Fix | None:
+    """The fallback deleted. What uses the field fails at once where it is None after all."""
+    kept = ".".join(map(str, fallback.path))
+    node: ast.AST = fallback.statement
+    if isinstance(node, ast.If):
+        if node.orelse or len(node.body) > 1 or not fallback.when:
+            return None
+        rest = [c for c in conjuncts(node.test) if null_test(c) != (fallback.path, True)]
+        text = f"assert {kept} is not None"
+        if rest:
+            indent = " " * (node.col_offset + 4)
+            text = f"if {' and '.join(map(ast.unparse, rest))}:\n{indent}{text}"
+    else:
+        inside = fallback.function.own_nodes[fallback.statement]
+        node = next(n for n in inside if fallback.test in ast.iter_child_nodes(n))
+        text = kept
+    place = context.program.location(fallback.function.module, position(node))
+    return Fix(f"Delete the fallback: {kept} is there", Applicability.UNSAFE, (Edit(place, text),))

@@ -110,7 +110,8 @@ def _finding(context: Context, fallback: Fallback, outcomes: tuple[Outcome, ...]
     field, program = fallback.field, context.program
     missing = gaps(outcomes)
     steps = [step for outcome in missing for step in evidence.gap(context, outcome, field)]
-    steps += [evidence.producer(context, step, field) for step in producers(outcomes, field)]
+    for step in producers(outcomes, field):
+        steps += evidence.producer(context, step, field)
     return RULE.finding(
         f"`{fallback.function.qualname}` derives {field.name} where it is None "
         f"and so hides that it is not filled in by {evidence.names(missing)}",

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from dcplint.checks.base import Context
 from dcplint.contracts.model import ContractField
+from dcplint.facts.positions import position
 from dcplint.findings.model import Evidence, Location, Role
 from dcplint.flow.fields import Fallback
 from dcplint.flow.trace import Outcome, Step
@@ -16,16 +17,26 @@ def at(context: Context, step: Step) -> Location:
     return context.program.location(step.module, step.position)
 
 
-def guard_of(context: Context, step: Step) -> str:
-    """The condition under which a step runs, in words."""
+def producer(
+    context: Context, step: Step, field: ContractField, always: bool = False
+) -> Iterator[Evidence]:
+    """One place that fills the field in, with its guard.
+
+    always: that it is filled in wherever the consumer runs has been shown.
+    """
     guard = context.fields.guard(step)
-    return f"under `{guard}`" if guard else "on every path"
-
-
-def producer(context: Context, step: Step, field: ContractField) -> Evidence:
-    """One place that fills the field in, with its guard."""
-    message = f"{step.symbol} fills in {field.name} {guard_of(context, step)}: {step.text}"
-    return Evidence(message, at(context, step), Role.PRODUCER)
+    parts = []
+    if guard.implied:
+        parts.append(f"under `{guard.implied}`, which holds whenever DCP is on")
+    if guard.others:
+        escape = " (the other way brings no None here)" if always else ""
+        parts.append(f"under `{guard.others}`{escape}")
+    where = " and ".join(parts) or "on every path"
+    message = f"{step.symbol} fills in {field.name} {where}: {step.text}"
+    yield Evidence(message, at(context, step), Role.PRODUCER)
+    for callee, node, test in context.fields.none_only_under(step):
+        place = context.program.location(callee.module, position(node))
+        yield Evidence(f"  {callee.qualname} gives None only under `{test}`", place, Role.GUARD)
 
 
 def gap(context: Context, outcome: Outcome, field: ContractField) -> Iterator[Evidence]:

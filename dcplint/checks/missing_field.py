@@ -40,7 +40,7 @@ def missing_fields(context: Context) -> Iterator[Missing]:
     flow = context.fields
     for field in flow.fields:
         found: dict[object, list[tuple[Read, Outcome]]] = {}
-        for read in flow.consumers(field):
+        for read in flow.exposed(field):
             for outcome in gaps(flow.outcomes(read.function, read.statement, read.path)):
                 origin = _origin(context, outcome)
                 if origin is not None:

@@ -6,13 +6,14 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
+from operator import is_not
 
 from dcplint.contracts.model import ContractField, Refusal
 from dcplint.facts.expressions import dotted_name, shorten
 from dcplint.facts.model import Position
 from dcplint.facts.positions import position
-from dcplint.flow.functions import Function, Universe, expressions
+from dcplint.flow.functions import Function, Universe, argument, expressions
 from dcplint.flow.provenance import Provenance
 from dcplint.flow.trace import Outcome, Path, State, Step, Tracer, null_test
 from dcplint.flow.types import classes_of
@@ -39,15 +40,25 @@ class Fallback:
     """A branch that makes up a field's value where it is None.
 
     path: what is tested, a field of a record or a local that holds it. test: the expression that
-    tests it. derived: the value put in its place.
+    tests it, which comes out as `when` for the value to be derived. derived: what is put in its
+    place.
     """
 
     field: ContractField
     function: Function
     statement: ast.stmt
     test: ast.expr
+    when: bool
     derived: ast.expr
     path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """Tests that must hold, as written: those that hold whenever DCP is on, and the others."""
+
+    implied: str = ""
+    others: str = ""
 
 
 class FieldFlow:
@@ -65,6 +76,10 @@ class FieldFlow:
     def tracer(self) -> Tracer:
         """Traces values through them."""
         return Tracer(self.universe)
+
+    @cached_property
+    def _tracer_without_dcp(self) -> Tracer:
+        return Tracer(self.universe, on=False)
 
     @cached_property
     def fields(self) -> tuple[ContractField, ...]:
@@ -105,6 +120,29 @@ class FieldFlow:
             if not self._hands_on(read):
                 yield read
 
+    def exposed(self, field: ContractField) -> Iterator[Read]:
+        """The consumers that put nothing in place of a None."""
+        tested: dict[tuple[Function, Path], None] = {}
+        for fallback in self.fallbacks(field):
+            tested[fallback.function, fallback.path] = None
+        for read in self.consumers(field):
+            if not any(place in tested for place in self._kept_as(read)):
+                yield read
+
+    def _kept_as(self, read: Read) -> Iterator[tuple[Function, Path]]:
+        """What holds the value once it is read: itself, a variable, a parameter."""
+        yield read.function, read.path
+        if isinstance(read.statement, ast.Assign) and read.statement.value is read.node:
+            for target in read.statement.targets:
+                dotted = dotted_name(target)
+                if dotted is not None:
+                    yield read.function, tuple(dotted.split("."))
+        for call in read.function.calls.get(read.statement, ()):
+            for callee in self.universe.callees(read.function, call, read.statement):
+                for name in callee.parameters:
+                    if argument(callee, call, name) is read.node:
+                        yield callee, (name,)
+
     def _hands_on(self, read: Read) -> bool:
         """Whether a read only passes the field to another record, or only tests it for None."""
         for expression in expressions(read.statement):
@@ -117,7 +155,7 @@ class FieldFlow:
             and test is not None
             and any(
                 null_test(part) == (read.path, True) or null_test(part) == (read.path, False)
-                for part in _conjuncts(test)
+                for part in conjuncts(test)
             )
         )
 
@@ -138,22 +176,71 @@ class FieldFlow:
 
     # Where a step stands
 
-    def guard(self, step: Step) -> str:
-        """The tests that must hold for a step to run, innermost last; empty where none must."""
+    def guard(self, step: Step) -> Guard:
+        """The tests that must hold for a step to run."""
         found = self._statement_at(step)
-        return self.guard_at(*found) if found else ""
+        return self.guard_at(*found) if found else Guard()
 
-    def guard_at(self, function: Function, statement: ast.stmt) -> str:
-        """The tests that must hold for a statement to run, as written."""
-        tests: list[str] = []
+    def guard_at(self, function: Function, statement: ast.stmt) -> Guard:
+        """The tests that must hold for a statement to run, as written.
+
+        Those around it, and those of ways out of the function that DCP decides.
+        """
+        tests: dict[ast.expr, bool] = {}
         node: ast.stmt | None = statement
         while node is not None:
             home = function.homes[node]
-            if isinstance(home.parent, ast.If):
-                text = shorten(home.parent.test)
-                tests.append(text if home.block is home.parent.body else f"not ({text})")
+            if isinstance(home.parent, ast.If) and home.block is home.parent.body:
+                tests |= dict.fromkeys(conjuncts(home.parent.test), True)
+            elif isinstance(home.parent, ast.If):
+                tests[home.parent.test] = False
             node = home.parent
-        return " and ".join(reversed(tests))
+        around = {id(part) for test in tests for part in ast.walk(test)}
+        for test, holds in self._decided_before(function, statement):
+            if not any(id(part) in around for part in conjuncts(test)):
+                tests[test] = holds
+        implied: list[str] = []
+        others: list[str] = []
+        for test in sorted(tests, key=lambda t: (t.lineno, t.col_offset)):
+            is_implied = self.tracer.scenario.truth(function, test) is tests[test]
+            text = shorten(test) if tests[test] else f"not ({shorten(test)})"
+            (implied if is_implied else others).append(text)
+        return Guard(" and ".join(implied), " and ".join(others))
+
+    def _decided_before(
+        self, function: Function, statement: ast.stmt
+    ) -> Iterator[tuple[ast.expr, bool]]:
+        """The tests that DCP decides, and without whose outcome `statement` is not reached."""
+        here = function.graph.at(statement)
+        for node in function.graph.nodes:
+            for edge in node.before:
+                if edge.test is None or isinstance(edge.source.statement, ast.Assert):
+                    continue
+                if self.tracer.scenario.truth(function, edge.test) is not edge.holds:
+                    continue
+                reached = function.graph.reachable(partial(is_not, edge))
+                if not any(node in reached for node in here):
+                    yield edge.test, edge.holds
+
+    def none_only_under(self, step: Step) -> Iterator[tuple[Function, ast.stmt, str]]:
+        """Returns of None, in functions called at a step, that cannot run with DCP on.
+
+        With the test that leads there.
+        """
+        found = self._statement_at(step)
+        if found is None:
+            return
+        function, statement = found
+        for call in function.calls.get(statement, ()):
+            for callee in self.universe.callees(function, call, statement):
+                for node in callee.homes:
+                    parent = callee.homes[node].parent
+                    if not isinstance(node, ast.Return) or not _is_none(node.value):
+                        continue
+                    if isinstance(parent, ast.If) and not self.tracer.can_run(callee, node):
+                        held = callee.homes[node].block is parent.body
+                        test = shorten(parent.test)
+                        yield callee, node, test if held else f"not ({test})"
 
     def call_at(self, step: Step) -> tuple[Function, ast.Call] | None:
         """The call that stands at a step, with its function."""
@@ -184,9 +271,7 @@ class FieldFlow:
         for function in self._deriving(field):
             for statement in function.homes:
                 for found in _fallbacks(field, function, statement):
-                    if not self._is_of_field(found):
-                        continue
-                    if self.tracer.can_run(function, statement) and self._branch_can_run(found):
+                    if self._is_of_field(found) and _can_derive(self.tracer, found):
                         yield found
 
     def _deriving(self, field: ContractField) -> Iterator[Function]:
@@ -216,14 +301,25 @@ class FieldFlow:
             for node in function.graph.at(fallback.statement)
         )
 
-    def _branch_can_run(self, fallback: Fallback) -> bool:
-        truth = self.tracer.scenario.truth(fallback.function, fallback.test)
-        return truth is not False
+    def serves_without_dcp(self, fallback: Fallback) -> bool:
+        """Whether the value may be derived with DCP off, where nobody owes the field."""
+        tracer, function = self._tracer_without_dcp, fallback.function
+        if not _can_derive(tracer, fallback) or not tracer.is_live(function):
+            return False
+        found = tracer.before(function, fallback.statement, fallback.path)
+        return not found or any(outcome.state is not State.SET for outcome in found)
 
 
 def _spans(node: ast.stmt, place: Position) -> bool:
     line, column, end_line, end_column = position(node)
     return (line, column) <= place[:2] and place[2:] <= (end_line, end_column)
+
+
+def _can_derive(tracer: Tracer, fallback: Fallback) -> bool:
+    """Whether the derivation can run, as far as the function itself tells."""
+    truth = tracer.scenario.truth(fallback.function, fallback.test)
+    can_run = tracer.can_run(fallback.function, fallback.statement)
+    return can_run and truth is not (not fallback.when)
 
 
 def producers(outcomes: tuple[Outcome, ...], field: ContractField) -> tuple[Step, ...]:
@@ -251,7 +347,7 @@ def _attributes(statement: ast.stmt, name: str) -> Iterator[ast.Attribute]:
 
 def _fallbacks(field: ContractField, function: Function, statement: ast.stmt) -> Iterator[Fallback]:
     if isinstance(statement, ast.If):
-        for part in _conjuncts(statement.test):
+        for part in conjuncts(statement.test):
             tested = null_test(part)
             if tested is None:
                 continue
@@ -259,22 +355,26 @@ def _fallbacks(field: ContractField, function: Function, statement: ast.stmt) ->
             branch = statement.body if when_none else _otherwise(function, statement)
             derived = _derived(branch, path, field)
             if derived is not None:
-                yield Fallback(field, function, statement, statement.test, derived, path)
+                test = statement.test
+                yield Fallback(field, function, statement, test, when_none, derived, path)
         return
     for expression in expressions(statement):
         for node in walk(expression):
             if isinstance(node, ast.IfExp):
                 tested = null_test(node.test)
                 if tested is not None:
-                    value = node.body if tested[1] else node.orelse
+                    path, when_none = tested
+                    value = node.body if when_none else node.orelse
                     if _is_derivation(value):
-                        yield Fallback(field, function, statement, node.test, value, tested[0])
+                        yield Fallback(
+                            field, function, statement, node.test, when_none, value, path
+                        )
             elif isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or):
                 dotted = dotted_name(node.values[0])
                 if dotted is not None and _is_derivation(node.values[-1]):
                     path = tuple(dotted.split("."))
-                    test = node.values[0]
-                    yield Fallback(field, function, statement, test, node.values[-1], path)
+                    value = node.values[-1]
+                    yield Fallback(field, function, statement, node.values[0], False, value, path)
 
 
 def _otherwise(function: Function, statement: ast.If) -> list[ast.stmt]:
@@ -318,9 +418,14 @@ def _is_derivation(value: ast.expr | None) -> bool:
     return isinstance(value, (ast.Call, ast.BinOp, ast.Subscript))
 
 
-def _conjuncts(test: ast.expr) -> Iterator[ast.expr]:
+def _is_none(value: ast.expr | None) -> bool:
+    return value is None or (isinstance(value, ast.Constant) and value.value is None)
+
+
+def conjuncts(test: ast.expr) -> Iterator[ast.expr]:
+    """The parts of a test that must all hold."""
     if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
         for value in test.values:
-            yield from _conjuncts(value)
+            yield from conjuncts(value)
     else:
         yield test

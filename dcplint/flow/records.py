@@ -11,6 +11,7 @@ from dcplint.contracts.model import ContractField
 from dcplint.facts.expressions import dotted_name
 from dcplint.flow.fields import FieldFlow
 from dcplint.flow.functions import Function, callee_name, expressions
+from dcplint.flow.trace import State
 from dcplint.source.tree import walk
 
 _ALIASING = frozenset({"view", "reshape", "narrow", "squeeze", "unsqueeze", "detach"})
@@ -54,7 +55,14 @@ def stale_pairs(flow: FieldFlow, field: ContractField) -> Iterator[Change]:
                 *_changed(flow, field, function, statement),
             ]
             if changes and flow.tracer.can_run(function, statement):
-                yield from changes
+                yield from (change for change in changes if _is_filled(flow, change))
+
+
+def _is_filled(flow: FieldFlow, change: Change) -> bool:
+    """Whether the record is known to hold a local quantity, which can go stale."""
+    path = (*change.record.split("."), change.field.name)
+    outcomes = flow.outcomes(change.function, change.statement, path)
+    return any(outcome.state is State.SET for outcome in outcomes)
 
 
 def _touching(field: ContractField) -> re.Pattern[str]:
@@ -189,9 +197,6 @@ def _changed(
             continue
         if _is_set_after(function, statement, record, field.name):
             continue
-        outcomes = flow.outcomes(function, statement, (*record.split("."), field.name))
-        if not outcomes or all(outcome.state.value == "None" for outcome in outcomes):
-            continue  # there is nothing to go stale
         what = ast.unparse(statement)
         yield Change(
             field, function, statement, target, record, what, f"{record}.{field.name} stays"

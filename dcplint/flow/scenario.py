@@ -1,4 +1,4 @@
-"""Tests under the assumption that DCP is on, wherever the guard is kept.
+"""Tests under the assumption that DCP is on (or off), wherever the guard is kept.
 
 `program.guards` knows the engine's own words for the DCP world size. Code also keeps the size, or
 the answer, in a local, an attribute set by the constructor, a property or a helper; those are
@@ -29,9 +29,10 @@ Meaning = tuple[Function, ast.expr]
 
 @dataclass
 class Scenario:
-    """Evaluates tests when DCP is on."""
+    """Evaluates tests when DCP is on, or when it is off."""
 
     universe: Universe
+    on: bool = True
     lookup: Lookup = field(init=False)
     _active: set[tuple[Function, str]] = field(default_factory=set)
     _truths: dict[tuple[Function, str], bool | None] = field(default_factory=dict)
@@ -42,7 +43,7 @@ class Scenario:
     def __post_init__(self) -> None:
         self.lookup = Lookup(self.universe)
         contract = self.universe.program.contract
-        self._guards = Guards(contract.vocabulary)
+        self._guards = Guards(contract.vocabulary, on=self.on)
         self._derived = frozenset(derived.name for derived in contract.derived)
 
     def can_run(self, function: Function, statement: ast.stmt) -> bool:
@@ -105,7 +106,7 @@ class Scenario:
 
     def _evaluate(self, function: Function, test: ast.expr) -> bool | None:
         if isinstance(test, ast.Attribute) and test.attr in self._derived:
-            return True  # DCP is on, and code asks only where its class keeps the promise
+            return self.on  # code asks only where its class keeps the promise
         if isinstance(test, ast.NamedExpr):
             return self.truth(function, test.value)
         if (

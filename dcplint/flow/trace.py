@@ -65,9 +65,10 @@ _UNKNOWN = (Outcome(State.UNKNOWN),)
 
 @dataclass
 class Tracer:
-    """Traces values through `universe`."""
+    """Traces values through `universe` with DCP on, or off."""
 
     universe: Universe
+    on: bool = True
     scenario: Scenario = field(init=False)
     lookup: Lookup = field(init=False)
     _memo: dict[object, tuple[Outcome, ...]] = field(default_factory=dict)
@@ -82,7 +83,7 @@ class Tracer:
     feasible: dict[object, bool] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.scenario = Scenario(self.universe)
+        self.scenario = Scenario(self.universe, self.on)
         self.lookup = self.scenario.lookup
 
     # Questions

@@ -23,17 +23,18 @@ class Guards:
     """Evaluates tests of one function.
 
     canonical: what a dotted name in that function stands for. aliases, groups: names that hold
-    the DCP world size, or the DCP process group.
+    the DCP world size, or the DCP process group. on: whether DCP is.
     """
 
     vocabulary: Vocabulary
     canonical: Callable[[str], str] = str
     aliases: set[str] = field(default_factory=set)
     groups: set[str] = field(default_factory=set)
+    on: bool = True
 
     def truth(self, test: ast.expr) -> bool | None:
-        """The value of `test` when DCP is on; None where it depends on more than that."""
-        return self._truth(test, _ON)
+        """The value of `test` when DCP is on (or off); None where it depends on more than that."""
+        return self._truth(test, _ON if self.on else _OFF)
 
     def is_exclusive(self, test: ast.expr, when: bool) -> bool:
         """Whether `test` has the value `when` with DCP on, and never without."""
