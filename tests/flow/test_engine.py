@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from dcplint.checks import dcp201_unreachable_fallback, dcp202_masking_fallback
-from dcplint.findings.model import Finding, Role
+from dcplint.findings.model import Applicability, Finding, Role
 from tests.flow.program import contexts
 
 ENGINE = Path(__file__).parent / "engine"
@@ -31,11 +31,17 @@ class Edit:
     new: str
 
 
-@pytest.fixture
-def judge(tmp_path: Path) -> Callable[..., Finding]:
-    """The one finding on the engine's fallback after some edits."""
+def findings(tree: Path) -> list[Finding]:
+    (context,) = contexts(tree, "vllm==0.30.0")
+    checks = (dcp201_unreachable_fallback.check, dcp202_masking_fallback.check)
+    return [found for check in checks for found in check(context)]
 
-    def judged(*edits: Edit) -> Finding:
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Callable[..., Path]:
+    """The engine after some edits."""
+
+    def edited(*edits: Edit) -> Path:
         tree = tmp_path / "engine"
         shutil.copytree(ENGINE, tree)
         for folder in [p for p in (tree / "vllm").rglob("*") if p.is_dir()]:
@@ -47,9 +53,17 @@ def judge(tmp_path: Path) -> Callable[..., Finding]:
             assert text.count(edit.old) == 1 or not edit.old
             path.parent.mkdir(exist_ok=True)
             path.write_text(text.replace(edit.old, edit.new) if edit.old else edit.new)
-        (context,) = contexts(tree, "vllm==0.30.0")
-        checks = (dcp201_unreachable_fallback.check, dcp202_masking_fallback.check)
-        (finding,) = (found for check in checks for found in check(context))
+        return tree
+
+    return edited
+
+
+@pytest.fixture
+def judge(engine: Callable[..., Path]) -> Callable[..., Finding]:
+    """The one finding on the engine's fallback after some edits."""
+
+    def judged(*edits: Edit) -> Finding:
+        (finding,) = findings(engine(*edits))
         return finding
 
     return judged
@@ -237,6 +251,32 @@ def test_the_evidence_is_the_argument(judge: Callable[..., Finding]) -> None:
     assert "under `self.dcp_world_size > 1`" in first
     assert "GPUModelRunner.execute_model fills in" in second and "under `self.use_dcp`" in second
     assert guard.role is Role.GUARD and "self.dcp_world_size > 1" in guard.message
+
+
+FIXED = {
+    "as it stands": "            assert local is not None\n",
+    "the fallback is a conditional expression": "            local = local\n",
+    "the fallback is an `or`": "            local = local\n",
+}
+
+
+@pytest.mark.parametrize(("form", "left"), FIXED.items(), ids=FIXED)
+def test_the_fix_deletes_the_fallback(engine: Callable[..., Path], form: str, left: str) -> None:
+    tree = engine(*ALIKE[form])
+    (finding,) = findings(tree)
+    assert finding.fix is not None and finding.fix.applicability is Applicability.UNSAFE
+    (edit,) = finding.fix.edits
+    path = tree / edit.location.path
+    lines = path.read_text().splitlines(keepends=True)
+    first, last = edit.location.line - 1, edit.location.end_line - 1
+    lines[first : last + 1] = [
+        lines[first][: edit.location.column - 1]
+        + edit.replacement
+        + lines[last][edit.location.end_column - 1 :]
+    ]
+    path.write_text("".join(lines))
+    assert left in "".join(lines) and "get_dcp_local_seq_lens(" not in "".join(lines)
+    assert findings(tree) == []
 
 
 GAPS = {
