@@ -11,10 +11,13 @@ from dcplint.contracts.model import ContractField
 from dcplint.facts.expressions import dotted_name
 from dcplint.flow.fields import FieldFlow
 from dcplint.flow.functions import Function, callee_name, expressions
+from dcplint.flow.graph import Node
 from dcplint.flow.trace import State
+from dcplint.flow.walk import definitions
 from dcplint.source.tree import walk
 
-_ALIASING = frozenset({"view", "reshape", "narrow", "squeeze", "unsqueeze", "detach"})
+_ALIASING = frozenset({"view", "reshape", "narrow", "squeeze", "unsqueeze", "detach", "numpy"})
+_ALIASES = 4  # names of names
 
 
 @dataclass(frozen=True, eq=False)
@@ -229,30 +232,30 @@ def shared_stores(flow: FieldFlow, function: Function, field: ContractField) -> 
         for name in function.parameters
         if flow.is_record_expression(function, ast.Name(name), field)
     ]
-    aliases = dict(_aliases(function, records))
     for statement in function.homes:
         for base in _stored(statement):
-            dotted = dotted_name(base)
-            if dotted is None:
-                continue
-            owner, _, attribute = aliases.get(dotted, dotted).partition(".")
-            if owner in records and attribute and "." not in attribute:
-                yield Store(function, statement, base, owner, attribute)
+            for node in function.graph.at(statement):
+                owner, _, attribute = (_tensor(function, node, base, records) or "").partition(".")
+                if attribute and "." not in attribute:
+                    yield Store(function, statement, base, owner, attribute)
 
 
-def _aliases(function: Function, records: list[str]) -> Iterator[tuple[str, str]]:
-    """Variables that are nothing but a tensor of a record, or a view of one."""
-    assigned: dict[str, set[str | None]] = {}
-    for node in function.homes:
-        if isinstance(node, ast.Assign):
-            for target in node.targets:
-                name = dotted_name(target)
-                if name is not None:
-                    assigned.setdefault(name, set()).add(_viewed(node.value))
-    for name, sources in assigned.items():
-        source = next(iter(sources))
-        if len(sources) == 1 and source and source.partition(".")[0] in records and "." in source:
-            yield name, source
+def _tensor(
+    function: Function, node: Node, value: ast.expr, records: list[str], depth: int = _ALIASES
+) -> str | None:
+    """The tensor of a record (`record.name`) that `value` is before `node`, or is a view of."""
+    dotted = _viewed(value)
+    if dotted is None or depth == 0:
+        return None
+    root, _, rest = dotted.partition(".")
+    if rest:
+        return dotted if root in records else None
+    found = {
+        None if at is None or element else _tensor(function, where, at, records, depth - 1)
+        for at, where, element in definitions(function, node, root)
+        if not (isinstance(at, ast.Constant) and at.value is None)
+    }
+    return found.pop() if len(found) == 1 else None
 
 
 def _viewed(value: ast.expr) -> str | None:
