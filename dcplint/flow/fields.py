@@ -195,7 +195,7 @@ class FieldFlow:
             elif isinstance(home.parent, ast.If):
                 tests[home.parent.test] = False
             node = home.parent
-        around = {id(part) for test in tests for part in ast.walk(test)}
+        around = {id(part) for test in tests for part in walk(test)}
         for test, holds in self._decided_before(function, statement):
             if not any(id(part) in around for part in conjuncts(test)):
                 tests[test] = holds
