@@ -23,21 +23,15 @@ if TYPE_CHECKING:
 _STDIN = Path("-")
 
 
-def _words(_: click.Context, __: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(word for part in value for item in part.split(",") if (word := item.strip()))
-
-
 @click.command("check")
 @options.paths
+@options.select
 @click.option(
-    "--select",
-    multiple=True,
-    callback=_words,
-    metavar="RULES",
-    help="Codes, prefixes (DCP1) or names, in place of the configured choice.",
+    "--extend-select", multiple=True, callback=options.words, metavar="RULES", help="Add rules."
 )
-@click.option("--extend-select", multiple=True, callback=_words, metavar="RULES", help="Add rules.")
-@click.option("--ignore", multiple=True, callback=_words, metavar="RULES", help="Leave out rules.")
+@click.option(
+    "--ignore", multiple=True, callback=options.words, metavar="RULES", help="Leave out rules."
+)
 @click.option(
     "--output-format",
     type=click.Choice(list(FORMATS)),

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     metavar="MODULE:CLASS",
     help="Run every probe on this backend (or FILE.py:CLASS) instead of linting.",
 )
+@options.select
 @click.option("--repro", metavar="ID", help="Run again what a verdict's id stands for.")
 @click.option("--world-size", type=click.IntRange(2, 8), default=4, show_default=True)
 @click.option(
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
 def command(
     paths: tuple[Path, ...],
     backend: str | None,
+    select: tuple[str, ...],
     repro: str | None,
     world_size: int,
     interleave: int | None,
@@ -80,7 +82,7 @@ def command(
 
     This executes the checked code, in processes of their own. Exits 1 if anything is confirmed.
     """
-    from dcplint.harness.confirm import choose_device, require_harness, settle
+    from dcplint.harness.confirm import choose_device, find_engine, require_harness, settle
     from dcplint.harness.job import Job, Mode
     from dcplint.harness.pool import Pool
 
@@ -93,13 +95,19 @@ def command(
         except ValueError as error:
             raise UserError(f"--repro: {error}") from error
     only = _selection(probe, interleave)
-    report = None if backend or repro else lint(paths, engine, engine_path, packs)
+    report = None if backend or repro else lint(paths, engine, engine_path, packs, select=select)
     if report is not None and not report.findings:
         click.echo("nothing was found, so there is nothing to confirm", err=True)
         return 2 if report.errors else 0
     if not quiet:
         click.echo("note: confirm runs the checked code, in processes of its own", err=True)
-    with Pool(template.device, jobs=jobs or os.cpu_count() or 1, timeout=timeout) as pool:
+    judged = None if report is None else frozenset(e.name for e in report.engines)
+    with Pool(
+        template.device,
+        jobs=jobs or os.cpu_count() or 1,
+        timeout=timeout,
+        engine=find_engine(paths, engine_path, judged),
+    ) as pool:
         if report is None:
             target = replace(template, target=backend or template.target)
             if repro:

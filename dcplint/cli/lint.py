@@ -17,12 +17,14 @@ def lint(
     engine_path: Path | None,
     packs: tuple[Path, ...],
     baseline: Path | None = None,
+    *,
+    select: tuple[str, ...] = (),
 ) -> Report:
     """The report on `paths`, by default the working directory. The baseline is never configured."""
     from dcplint.checks.base import all_rules
     from dcplint.config import find_config, policy
     from dcplint.contracts.spec import parse_engine
-    from dcplint.findings.catalogue import Catalogue
+    from dcplint.findings.catalogue import Catalogue, UnknownRule
     from dcplint.run import run_checks
     from dcplint.run_options import RunOptions
 
@@ -30,13 +32,14 @@ def lint(
     catalogue = Catalogue(registered.rule for registered in all_rules())
     config = find_config(paths, catalogue)
     try:
+        decided = policy(config, catalogue, select=select or None)
         wanted = parse_engine(engine) if engine else config.engine
-    except ValueError as error:
+    except (UnknownRule, ValueError) as error:
         raise UserError(str(error)) from error
     return run_checks(
         RunOptions(
             paths=paths,
-            policy=policy(config, catalogue),
+            policy=decided,
             config_path=config.path,
             exclude=config.exclude,
             engine=wanted,

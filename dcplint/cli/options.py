@@ -6,7 +6,21 @@ from pathlib import Path
 
 import click
 
+
+def words(_: click.Context, __: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:
+    """Repeated and comma-separated values as one."""
+    return tuple(word for part in value for item in part.split(",") if (word := item.strip()))
+
+
 paths = click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
+
+select = click.option(
+    "--select",
+    multiple=True,
+    callback=words,
+    metavar="RULES",
+    help="Codes, prefixes (DCP1) or names, in place of the configured choice.",
+)
 
 engine_path = click.option(
     "--engine-path",

@@ -15,6 +15,8 @@ from dcplint.harness.pool import Pool, PoolError
 from dcplint.harness.predict import FALLBACK_RULES, PREDICTIONS
 from dcplint.harness.verify import Progress, Selection, Verifier
 
+_ENGINE = "vllm"  # the one engine that has a driver here
+
 
 @dataclass(frozen=True, slots=True)
 class Settled:
@@ -42,6 +44,26 @@ def choose_device(device: str) -> str:
     if device == "auto":
         return "cuda" if present else "cpu"
     return device
+
+
+def find_engine(
+    paths: tuple[Path, ...], engine_path: Path | None, judged: frozenset[str] | None
+) -> Path | None:
+    """The folder of the engine whose backends are to be run; None where there is none.
+
+    `engine_path`, else the checked tree itself, else what is installed. judged: the engines that
+    the paths were checked against, None where that is not known.
+    """
+    if judged is not None and _ENGINE not in judged:
+        return None
+    if engine_path is not None:
+        return engine_path.absolute()
+    for path in paths or (Path(),):
+        for folder in (path.absolute(), *path.absolute().parents):
+            if (folder / _ENGINE / "__init__.py").is_file():
+                return folder
+    spec = importlib.util.find_spec(_ENGINE)
+    return Path(spec.origin).parent.parent if spec is not None and spec.origin else None
 
 
 def settle(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import inspect
+import itertools
 import sys
 from dataclasses import dataclass
 from importlib.metadata import entry_points
@@ -53,12 +54,18 @@ class Subject(Protocol):
 
     lse_base: "e" or "2", as the backend itself declares it. self_merging: whether `local` already
     returns merged heads and no LSE. caches: the tensors that hold keys and values, for poisoning
-    and for watching.
+    and for watching, dense; slot_sizes: how many elements of each belong to one token.
+    merges_new_tokens: whether `local` takes the new tokens from its arguments, so that it need not
+    read them from the cache. owes_empty: whether it owes output 0 and LSE -inf where its shard is
+    empty; False where the merge masks such rows, whatever they hold, and is judged by its result.
     """
 
     lse_base: str
     self_merging: bool
+    merges_new_tokens: bool
+    owes_empty: bool
     caches: tuple[torch.Tensor, ...]
+    slot_sizes: tuple[int, ...]
 
     def write(self, key: torch.Tensor, value: torch.Tensor, slots: torch.Tensor) -> None:
         """Store tokens [T, Hkv, D] at slots [T], -1 for another rank's."""
@@ -69,8 +76,13 @@ class Subject(Protocol):
     def metadata(self, common: CommonAttentionMetadata) -> Any:
         """What its builder makes of the runner's metadata."""
 
-    def local(self, query: torch.Tensor, metadata: Any) -> tuple[torch.Tensor, torch.Tensor | None]:
-        """Out [T, H, Dv] and lse [T, H] over this rank's tokens."""
+    def local(
+        self, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, metadata: Any
+    ) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """Out [T, H, Dv] and lse [T, H] over this rank's tokens.
+
+        key, value: [T, Hkv, D] of the new tokens, which are in the cache too.
+        """
 
     def merge(self, out: torch.Tensor, lse: torch.Tensor) -> torch.Tensor:
         """This rank's heads [T, H / N, Dv]; a collective."""
@@ -88,9 +100,15 @@ class Driver(Protocol):
     def make(self, target: type, geometry: Geometry, placement: Placement) -> Subject:
         """Build it on one rank. Raises Refused."""
 
+    def parts(self, target: type) -> tuple[type, ...]:
+        """The classes that run when `target` does, itself first."""
+
 
 class ContractSubject:
     """A backend of the harness contract."""
+
+    merges_new_tokens = False
+    owes_empty = True
 
     def __init__(
         self, backend: type[AttentionBackendBase], geometry: Geometry, placement: Placement
@@ -111,6 +129,7 @@ class ContractSubject:
             torch.empty(shape, dtype=placement.dtype, device=placement.device)
             for shape in backend.get_kv_cache_shapes(geometry, placement.num_pages)
         )
+        self.slot_sizes = tuple(cache[0, 0].numel() for cache in self.caches)
 
     def write(self, key: torch.Tensor, value: torch.Tensor, slots: torch.Tensor) -> None:
         """See `Subject`."""
@@ -124,7 +143,9 @@ class ContractSubject:
         """See `Subject`."""
         return self._builder.build(common)
 
-    def local(self, query: torch.Tensor, metadata: Any) -> tuple[torch.Tensor, torch.Tensor | None]:
+    def local(
+        self, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, metadata: Any
+    ) -> tuple[torch.Tensor, torch.Tensor | None]:
         """See `Subject`."""
         result = self._impl.forward(query, self.caches, metadata)
         return result if isinstance(result, tuple) else (result, None)
@@ -157,10 +178,29 @@ class ContractDriver:
         """See `Driver`."""
         return ContractSubject(target, geometry, placement)
 
+    def parts(self, target: type) -> tuple[type, ...]:
+        """See `Driver`."""
+        backend: type[AttentionBackendBase] = target
+        return backend, backend.get_impl_cls(), backend.get_builder_cls()
+
+
+def import_target(name: str) -> ModuleType:
+    """A module by name; where vLLM is at hand, with stand-ins for the libraries it lacks."""
+    if "vllm" not in sys.modules:
+        return importlib.import_module(name)
+    from dcplint.harness.vllm import engine  # imports this module
+
+    module = engine.load(name)
+    if module is None:
+        raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+    return module
+
 
 def find_driver(target: type) -> Driver:
     """The driver that runs `target`; raises LookupError where there is none."""
-    drivers: list[Driver] = [ContractDriver()]
+    from dcplint.harness.vllm.driver import VllmDriver  # imports this module
+
+    drivers: list[Driver] = [ContractDriver(), VllmDriver()]
     drivers.extend(entry.load()() for entry in entry_points(group="dcplint.drivers"))
     found = next((d for d in drivers if d.detect(target)), None)
     if found is None:
@@ -171,7 +211,7 @@ def find_driver(target: type) -> Driver:
 def load_target(reference: str) -> type:
     """The class that `module:Class` or `path/to/file.py:Class` names."""
     place, _, name = reference.rpartition(":")
-    module = _load_file(Path(place)) if place.endswith(".py") else importlib.import_module(place)
+    module = _load_file(Path(place)) if place.endswith(".py") else import_target(place)
     target = getattr(module, name)
     if not inspect.isclass(target):
         raise TypeError(f"{reference} is not a class")
@@ -179,19 +219,36 @@ def load_target(reference: str) -> type:
 
 
 def backends_in(path: Path) -> list[str]:
-    """References to the backends of the harness contract that a file defines, in file order."""
+    """References to what a file defines that some driver runs, in file order."""
     module = _load_file(path)
     return [
         f"{path}:{name}"
         for name, value in vars(module).items()
-        if inspect.isclass(value)
-        and issubclass(value, AttentionBackendBase)
-        and value.__module__ == module.__name__
+        if inspect.isclass(value) and value.__module__ == module.__name__ and _is_run(value)
     ]
 
 
+def _is_run(target: type) -> bool:
+    try:
+        find_driver(target).parts(target)
+    except Exception:  # abstract, or it cannot name its parts: nothing that could be run
+        return False
+    return True
+
+
 def _load_file(path: Path) -> ModuleType:
-    """Execute a file as a module of its own, siblings importable as usual."""
+    """Execute a file as what it is: a module of its package, or one of its own.
+
+    Siblings are importable as usual.
+    """
+    folders = list(itertools.takewhile(lambda p: (p / "__init__.py").exists(), path.parents))
+    if folders:
+        root = str(folders[-1].parent)
+        if root not in sys.path:
+            sys.path.insert(0, root)
+        parts = [folder.name for folder in reversed(folders)]
+        own = [] if path.stem == "__init__" else [path.stem]
+        return import_target(".".join([*parts, *own]))
     name = f"dcplint_target_{path.stem}"
     if name in sys.modules:
         return sys.modules[name]

@@ -8,6 +8,7 @@ runs small kernels in every dtype, and a dtype with a failing canary gives no ve
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -147,6 +148,19 @@ def speed_up() -> None:
 
     it._patch_lang = patch_once
     it.interpreter_builder.options = it.InterpreterOptions(sanitize_overflow=False)
+
+
+def complete_interface() -> None:
+    """Give interpreted kernels the attribute of compiled ones that launchers read."""
+    from triton.runtime import interpreter as it
+
+    def constexprs(self: Any) -> list[int]:
+        parameters = inspect.signature(self.fn).parameters.values()
+        return [i for i, p in enumerate(parameters) if "constexpr" in str(p.annotation)]
+
+    kernel: Any = it.InterpretedFunction
+    if not hasattr(kernel, "constexprs"):
+        kernel.constexprs = property(constexprs)
 
 
 def stub_autotuning() -> None:

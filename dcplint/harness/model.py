@@ -111,7 +111,10 @@ class Geometry:
 
 @dataclass(frozen=True, slots=True)
 class Claims:
-    """What a backend says it can do, which decides the probes it is given."""
+    """What a backend says it can do, which decides the probes it is given.
+
+    geometry: a small layer that it serves, where the usual one will not do.
+    """
 
     is_mla: bool
     self_merging: bool
@@ -119,6 +122,7 @@ class Claims:
     window: bool
     soft_cap: bool
     sinks: bool
+    geometry: Geometry | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +184,8 @@ class Run:
     measurements: tuple[Measurement, ...]
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
+    substituted: tuple[str, ...] = ()
+    stubbed: tuple[str, ...] = ()
 
     @property
     def worst(self) -> Measurement | None:

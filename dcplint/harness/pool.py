@@ -8,8 +8,11 @@ import os
 import select
 import subprocess
 import sys
+import tempfile
 from collections import deque
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -25,12 +28,22 @@ class PoolError(Exception):
 
 
 class Pool:
-    """A zygote and the jobs it runs. Use as a context manager."""
+    """A zygote and the jobs it runs. Use as a context manager.
+
+    engine: the folder of an engine whose backends are to be run, loaded once.
+    """
 
     def __init__(
-        self, device: str = "cpu", *, jobs: int = 2, timeout: float = 120.0, memory: int = _MEMORY
+        self,
+        device: str = "cpu",
+        *,
+        jobs: int = 2,
+        timeout: float = 120.0,
+        memory: int = _MEMORY,
+        engine: Path | None = None,
     ) -> None:
         self.device = device
+        self.engine = engine
         self.jobs = jobs
         self.timeout = timeout
         # CUDA reserves address space by the hundred gigabyte; a bound would stop it at once.
@@ -40,16 +53,16 @@ class Pool:
         self._buffer = b""
 
     def __enter__(self) -> Pool:
+        self._said = tempfile.TemporaryFile("w+")
         request_end, self._requests = os.pipe()
         self._events, event_end = os.pipe()
         command = [sys.executable, "-m", "dcplint.harness.zygote"]
         self._process = subprocess.Popen(
-            [*command, str(request_end), str(event_end), self.device],
+            [*command, str(request_end), str(event_end), self.device, str(self.engine or "")],
             pass_fds=(request_end, event_end),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
+            stderr=self._said,
         )
         os.close(request_end)
         os.close(event_end)
@@ -76,8 +89,7 @@ class Pool:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-        if self._process.stderr is not None:
-            self._process.stderr.close()
+        self._said.close()
 
     def run(self, jobs: Iterable[Job]) -> Iterator[tuple[int, Run]]:
         """Run jobs, as many processes at a time as allowed.
@@ -164,24 +176,33 @@ class Pool:
 
     def _last_words(self) -> str:
         self._process.kill()
-        said = self._process.stderr.read().strip() if self._process.stderr is not None else ""
+        self._said.seek(0)
+        said = self._said.read().strip()
         return f"the harness process died: {said.splitlines()[-1] if said else 'no message'}"
 
 
 def _to_run(job: Job, event: dict[str, Any]) -> Run:
     measurements: list[Measurement] = []
     executions: list[Execution] = []
+    lacking: dict[str, None] = {}
+    used: dict[str, dict[str, None]] = {"substituted": {}, "stubbed": {}}
     for outcome in event["ranks"]:
         if "answer" in outcome:
             answer = outcome["answer"]
             measurements.extend(measurement_from_json(m) for m in answer["measurements"])
             executions.append(Execution(answer["execution"]))
+            lacking.update(dict.fromkeys([answer["lacking"]] if answer["lacking"] else []))
+            for kind, names in used.items():
+                names.update(dict.fromkeys(answer[kind]))
         elif outcome["status"] != "orphaned":
             measurements.append(_lost(job, outcome))
+    if lacking:
+        return make_run(job, (), Execution.NOT_RUN, event["seconds"], tuple(lacking))
     found = _without_consequences(measurements)
     labels = [e for e in executions if e is not Execution.NATIVE_CPU] or executions
     execution = labels[0] if labels else _assumed_execution(job)
-    return make_run(job, tuple(found), execution, event["seconds"])
+    run = make_run(job, tuple(found), execution, event["seconds"])
+    return replace(run, substituted=tuple(used["substituted"]), stubbed=tuple(used["stubbed"]))
 
 
 def _lost(job: Job, outcome: dict[str, Any]) -> Measurement:

@@ -19,6 +19,8 @@ INTERLEAVES = (1, 16)
 
 def geometry_for(claims: Claims) -> Geometry:
     """A small layer of the kind the backend serves, with heads for four ranks."""
+    if claims.geometry is not None:
+        return claims.geometry
     if claims.is_mla:
         return Geometry(num_heads=8, num_kv_heads=1, head_dim=48, v_head_dim=32, kv_lora_rank=32)
     return Geometry(num_heads=8, num_kv_heads=2, head_dim=32, v_head_dim=32)
@@ -37,7 +39,7 @@ def feature_probes(claims: Claims, world_size: int) -> tuple[Probe, ...]:
     """One probe per feature the backend claims, on and off ranks."""
     geometry = geometry_for(claims)
     query_len = min(2, claims.max_query_len)
-    batch = Batch((133, 37, 3), (query_len, 1, query_len))
+    batch = Batch((133, 37, 3), (1, query_len, query_len))
     large = replace(batch, magnitude=4.0)
     windowed = replace(geometry, window=20)
     capped = replace(geometry, soft_cap=2.0)
@@ -68,7 +70,7 @@ def head_probes(claims: Claims, world_size: int) -> tuple[Probe, ...]:
         )
         for local_heads in (1, 6, 12, 16)
     ]
-    if not claims.is_mla:
+    if not claims.is_mla and claims.geometry is None:
         wide = replace(geometry, head_dim=48, v_head_dim=32)
         found.append(Probe("value-size", "are values sized as values?", batches, topology, wide))
     return tuple(found)
@@ -106,7 +108,7 @@ def _sharding(claims: Claims, topology: Topology) -> Iterator[Probe]:
     if claims.max_query_len > 1:
         length = min(claims.max_query_len, 5)
         phases = tuple(cycle + i * max(1, topology.interleave // 2) + 3 for i in range(3))
-        query_lens = (length, 1, min(3, length))
+        query_lens = (1, length, min(3, length))  # as runners order them: decodes first
         yield probe(
             "multi-query",
             "are several new tokens causal in global positions?",

@@ -87,7 +87,7 @@ class _Step:
     def run(self) -> Iterator[Measurement]:
         """Measure everything; stops early where there is nothing left to compare."""
         needed, owned = self._fill_cache()
-        per_slot = [t[0, 0].numel() for t in self.subject.caches]
+        per_slot = list(self.subject.slot_sizes)
         yield self._measure_writes(owned, per_slot)
         common = common_metadata(
             self.workload, self.layout, self.shard, self.shard.topology.world_size > 1
@@ -98,7 +98,7 @@ class _Step:
             with recorder.active():
                 yield from self._measure_slots(common)
                 metadata = self.subject.metadata(common)
-                out, lse = self.subject.local(self.workload.query, metadata)
+                out, lse = self.subject.local(self.workload.query, *self._new_tokens(), metadata)
         except Exception as error:
             wild = _wild_access(error)
             if wild is None:
@@ -133,6 +133,9 @@ class _Step:
             cache.fill_(torch.nan)
         masks = []
         visible = oracle.needed_tokens(self.workload, self.probe.geometry)
+        if self.subject.merges_new_tokens:
+            for seen, query_len in zip(visible, self.workload.batch.query_lens, strict=True):
+                seen[seen.shape[0] - query_len :] = False
         for wanted in (True, False):
             for row, slots in enumerate(self.layout.slots):
                 chosen = torch.where(visible[row] == wanted, slots, -1)
@@ -143,6 +146,15 @@ class _Step:
                 )
             masks.append([~c.isnan().flatten().cpu() for c in self.subject.caches])
         return masks[0], masks[1]
+
+    def _new_tokens(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """Keys and values of the query tokens, zero for padding."""
+        batch, padding = self.workload.batch, self.workload.batch.padding
+        found = []
+        for rows in (self.workload.keys, self.workload.values):
+            new = torch.cat([r[-q:] for r, q in zip(rows, batch.query_lens, strict=True)])
+            found.append(torch.cat([new, new.new_zeros(padding, *new.shape[1:])]))
+        return found[0], found[1]
 
     def _measure_slots(self, common: CommonAttentionMetadata) -> Iterator[Measurement]:
         got = self.subject.slots(common)
@@ -195,7 +207,12 @@ class _Step:
         expected, expected_lse = oracle.attention(
             self.workload, self.probe.geometry, self.shard, with_sinks
         )
-        found = list(judge.judge_empty(self.rank, out, lse, expected_lse == -torch.inf))
+        empty = expected_lse == -torch.inf
+        if self.subject.owes_empty:
+            found = list(judge.judge_empty(self.rank, out, lse, empty))
+        else:
+            found = []
+            out = out.masked_fill(empty[..., None], 0.0)
         if lse is not None:
             found.extend(
                 judge.judge_lse(self.rank, lse, expected_lse, self.subject.lse_base, self.dtype)

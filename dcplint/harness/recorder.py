@@ -82,6 +82,23 @@ class Recorder:
             mask[(hits - np.uint64(start)) // np.uint64(tensor.element_size())] = True
 
 
+def note_read(tensor: torch.Tensor, *indices: torch.Tensor) -> None:
+    """Account for `tensor[indices]` read by something that is not interpreted.
+
+    For a reference that stands in for a kernel; `tensor` may be any view of a watched one.
+    """
+    recorder: Recorder | None = getattr(_active, "recorder", None)
+    if recorder is None:
+        return
+    recorder.launches += 1
+    for watched, mask in zip(recorder.tensors, recorder.read, strict=True):
+        if watched.untyped_storage().data_ptr() != tensor.untyped_storage().data_ptr():
+            continue
+        offset = tensor.storage_offset() - watched.storage_offset()
+        elements = torch.arange(watched.numel()).as_strided(tensor.shape, tensor.stride(), offset)
+        mask[elements[indices].flatten()] = True
+
+
 def _install() -> None:
     """Hook the interpreter, once per process."""
     from triton.runtime import interpreter as it

@@ -20,7 +20,7 @@ def main(arguments: list[str]) -> int:
     """Run this process's rank."""
     probe, target, dtype, device = (*arguments, *("float32", "cpu")[len(arguments) - 2 :])
     rank, world_size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
-    environment = worker.prepare(device)
+    environment = worker.prepare(device, "")
     if device == "cpu" and dtype not in environment["healthy"]:
         print(f"rank {rank}: {dtype} arithmetic is wrong in this interpreter")
         return 1

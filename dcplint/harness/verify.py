@@ -203,6 +203,8 @@ class Verifier:
             control="passed" if self._control_passed(run) else _failure(control),
             seed=run.seed,
             repro=run.repro,
+            substituted=tuple(dict.fromkeys(name for r in runs for name in r.substituted)),
+            stubbed=tuple(dict.fromkeys(name for r in runs for name in r.stubbed)),
             runs=tuple(runs),
         )
 

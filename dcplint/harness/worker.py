@@ -8,7 +8,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from dcplint.harness import ledger
 from dcplint.harness.interpreter import (
+    complete_interface,
     enable_interpreter,
     healthy_dtypes,
     repair_bf16,
@@ -16,13 +18,15 @@ from dcplint.harness.interpreter import (
     stub_autotuning,
 )
 from dcplint.harness.job import Job, Mode, failed, measurement_to_json
+from dcplint.harness.ledger import Unavailable
 from dcplint.harness.model import Execution, Measurement, Probe, Signal
 
 
-def prepare(device: str) -> dict[str, Any]:
+def prepare(device: str, engine: str) -> dict[str, Any]:
     """Import everything once, choose compiled or interpreted, and check the machine's arithmetic.
 
-    Returns what every verdict of this process and its children must say about its environment.
+    engine: the folder that an engine to be run lies in, empty for none. Returns what every verdict
+    of this process and its children must say about its environment.
     """
     if device == "cpu":
         enable_interpreter()
@@ -37,9 +41,14 @@ def prepare(device: str) -> dict[str, Any]:
         repair_bf16()
         speed_up()
         stub_autotuning()
+        complete_interface()
     from dcplint.harness import canaries, rank_program  # noqa: F401  (imported before forking)
 
     measured = canaries.run(device) if device == "cpu" else ()
+    if engine:
+        from dcplint.harness.vllm import engine as vllm
+
+        vllm.prepare(Path(engine), device)
     return {
         "torch": torch.__version__,
         "triton": triton.__version__,
@@ -65,12 +74,12 @@ def describe(target: str, world_size: int) -> dict[str, Any]:
 
 def backends(path: str) -> dict[str, Any]:
     """The backends a file defines, and the names of the classes each of them runs."""
-    from dcplint.harness.driver import backends_in, load_target
+    from dcplint.harness.driver import backends_in, find_driver, load_target
 
     found = []
     for reference in backends_in(Path(path)):
-        target: Any = load_target(reference)
-        parts = (target, target.get_impl_cls(), target.get_builder_cls())
+        target = load_target(reference)
+        parts = find_driver(target).parts(target)
         names = {c.__qualname__ for part in parts for c in part.__mro__}
         found.append({"target": reference, "classes": sorted(names)})
     return {"backends": found}
@@ -124,6 +133,9 @@ def _emulate(job: Job) -> dict[str, Any]:
     )
     measurements: list[Measurement] = []
     for rank, result in enumerate(results):
+        reason = _lacking(result)
+        if reason:
+            return _answer(job, [], reason)
         if isinstance(result, BaseException):
             measurements.append(_failure(rank, result))
         else:
@@ -150,7 +162,24 @@ def _participate(job: Job, rank: int, init_method: str) -> dict[str, Any]:
         found = run_rank(driver, target, probe, job.dtype, device, job.seed, ProcessGroup())
         return _answer(job, list(found))
     except Exception as error:
-        return _answer(job, [_failure(rank, error)])
+        reason = _lacking(error)
+        return _answer(job, [] if reason else [_failure(rank, error)], reason)
+
+
+def _lacking(error: Any) -> str:
+    """What this machine lacks, where that is why a run failed; empty where it is not."""
+    while isinstance(error, BaseException):
+        said = str(error)
+        if isinstance(error, Unavailable):
+            return said
+        if isinstance(error, ImportError):
+            return f"needs what cannot be imported here: {said}"
+        if "_OpNamespace" in said:
+            return f"needs a compiled op of the engine: {said.rpartition(' ')[2]}"
+        if "Torch not compiled with CUDA" in said or "No CUDA GPUs" in said:
+            return "needs a GPU and a torch built for it"
+        error = error.__cause__
+    return ""
 
 
 def _resolve(job: Job) -> tuple[type, Any, Probe]:
@@ -181,14 +210,21 @@ def _failure(rank: int, error: BaseException) -> Measurement:
     return failed(Signal.ERROR, rank, f"{type(shown).__name__}: {shown}{where}"[:400])
 
 
-def _answer(job: Job, measurements: list[Measurement]) -> dict[str, Any]:
+def _answer(job: Job, measurements: list[Measurement], lacking: str = "") -> dict[str, Any]:
     from dcplint.harness.recorder import interpreted_launches
 
-    if job.device.startswith("cuda"):
+    if lacking:
+        execution = Execution.NOT_RUN
+    elif ledger.substituted():
+        execution = Execution.SUBSTITUTED
+    elif job.device.startswith("cuda"):
         execution = Execution.NATIVE_CUDA
     else:
         execution = Execution.INTERPRETED if interpreted_launches() else Execution.NATIVE_CPU
     return {
         "measurements": [measurement_to_json(m) for m in measurements],
         "execution": execution.value,
+        "lacking": lacking,
+        "substituted": list(ledger.substituted()),
+        "stubbed": list(ledger.stubbed()),
     }

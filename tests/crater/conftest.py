@@ -11,7 +11,7 @@ def fetched() -> dict[str, Path | OutOfReach]:
     return fetch_all()
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def tree(fetched: dict[str, Path | OutOfReach]) -> Callable[[str], Path]:
     """The folder of a release (`vllm-0.29.0`)."""
 

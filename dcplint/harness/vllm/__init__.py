@@ -1,0 +1,1 @@
+"""Running vLLM's attention backends from the engine's own files."""

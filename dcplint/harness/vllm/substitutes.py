@@ -1,0 +1,200 @@
+"""What the engine has only as a compiled op, in torch.
+
+Ops that store rows into a cache are plumbing and count as stubs. `flash_attn_varlen_func` is an
+attention kernel: where it is replaced, builder and merge around it are still the engine's, and the
+run says nothing of the kernel. Each is used only where the engine has none on this machine.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from collections.abc import Callable, Iterable
+from types import CodeType, ModuleType
+from typing import Any
+
+import torch
+
+from dcplint.harness.ledger import note_stub, note_substitute
+from dcplint.harness.recorder import note_read
+
+
+def fill_gaps(classes: Iterable[type]) -> None:
+    """Give the modules of `classes` the functions they ask for and do not have."""
+    for namespace, name, function in _OPS:
+        operations = getattr(torch.ops, namespace)
+        if not hasattr(operations, name):
+            setattr(operations, name, function)
+    for name in {c.__module__ for c in classes}:
+        module = sys.modules[name]
+        wanted = _global_names(module)
+        if "flash_attn_varlen_func" in wanted and not hasattr(module, "flash_attn_varlen_func"):
+            for wanted_name, function in _FLASH_ATTENTION.items():
+                if wanted_name in wanted:
+                    setattr(module, wanted_name, function)
+
+
+def _global_names(module: ModuleType) -> frozenset[str]:
+    """Names that functions and methods of a module look up."""
+    found: set[str] = set()
+
+    def visit(code: CodeType) -> None:
+        found.update(code.co_names)
+        for constant in code.co_consts:
+            if isinstance(constant, CodeType):
+                visit(constant)
+
+    for value in list(vars(module).values()):
+        if getattr(value, "__module__", None) != module.__name__:
+            continue
+        for member in [value, *vars(value).values()] if isinstance(value, type) else [value]:
+            code = getattr(getattr(member, "__func__", member), "__code__", None)
+            if isinstance(code, CodeType):
+                visit(code)
+    return frozenset(found)
+
+
+def reshape_and_cache_flash(
+    key: torch.Tensor,
+    value: torch.Tensor,
+    key_cache: torch.Tensor,
+    value_cache: torch.Tensor,
+    slot_mapping: torch.Tensor,
+    kv_cache_dtype: str = "auto",
+    k_scale: Any = None,
+    v_scale: Any = None,
+) -> None:
+    """Store key and value [T, Hkv, D] at slots [T] of caches [pages, page size, Hkv, D]."""
+    note_stub("op reshape_and_cache_flash: stores rows, in torch")
+    mine = slot_mapping >= 0
+    page_size = key_cache.shape[1]
+    pages, offsets = slot_mapping[mine] // page_size, slot_mapping[mine] % page_size
+    kept = mine.nonzero()[:, 0]
+    key_cache[pages, offsets] = key[kept].to(key_cache.dtype)
+    value_cache[pages, offsets] = value[kept].to(value_cache.dtype)
+
+
+def concat_and_cache_mla(
+    kv_c: torch.Tensor,
+    k_pe: torch.Tensor,
+    kv_cache: torch.Tensor,
+    slot_mapping: torch.Tensor,
+    kv_cache_dtype: str = "auto",
+    scale: Any = None,
+) -> None:
+    """Store kv_c [T, C] beside k_pe [T, R] at slots [T] of a cache [pages, page size, C + R]."""
+    note_stub("op concat_and_cache_mla: stores rows, in torch")
+    mine = slot_mapping >= 0
+    page_size = kv_cache.shape[1]
+    slots = slot_mapping[mine]
+    rows = torch.cat([kv_c, k_pe], dim=-1)[mine.nonzero()[:, 0]]
+    kv_cache[slots // page_size, slots % page_size] = rows.to(kv_cache.dtype)
+
+
+def flash_attn_varlen_func(
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    max_seqlen_q: int,
+    cu_seqlens_q: torch.Tensor,
+    max_seqlen_k: int,
+    cu_seqlens_k: torch.Tensor | None = None,
+    seqused_k: torch.Tensor | None = None,
+    softmax_scale: float | None = None,
+    causal: bool = False,
+    window_size: list[int] | None = None,
+    softcap: float = 0.0,
+    block_table: torch.Tensor | None = None,
+    return_softmax_lse: bool = False,
+    out: torch.Tensor | None = None,
+    s_aux: torch.Tensor | None = None,
+    **ignored: Any,
+) -> Any:
+    """FlashAttention's variable-length attention: out [T, H, Dv] and lse [H, T] in natural log.
+
+    q: [T, H, D]. k, v: [S, Hkv, D] by `cu_seqlens_k`, or pages [pages, page size, Hkv, D] with a
+    block table [B, pages] and `seqused_k` [B] tokens. As the kernel does, it takes a request's
+    queries for the last ones of its keys, and at most `max_seqlen_k` keys. Pages read are recorded.
+    """
+    note_substitute("flash_attn_varlen_func")
+    tokens, heads, size = q.shape
+    scale = size**-0.5 if softmax_scale is None else softmax_scale
+    result = torch.zeros(tokens, heads, v.shape[-1], dtype=torch.float32, device=q.device)
+    lses = torch.full((heads, tokens), -torch.inf, dtype=torch.float32, device=q.device)
+    bounds = cu_seqlens_q.tolist()
+    for row, (start, end) in enumerate(itertools.pairwise(bounds)):
+        if start == end:
+            continue
+        keys, values = _row(k, v, row, block_table, seqused_k, cu_seqlens_k, max_seqlen_k)
+        group = heads // keys.shape[1]
+        keys = keys.float().repeat_interleave(group, dim=1)
+        values = values.float().repeat_interleave(group, dim=1)
+        scores = torch.einsum("qhd,khd->hqk", q[start:end].float(), keys) * scale
+        if softcap:
+            scores = softcap * torch.tanh(scores / softcap)
+        at = torch.arange(keys.shape[0]) - (keys.shape[0] - (end - start))
+        distance = torch.arange(end - start)[:, None] - at[None, :]
+        seen = distance >= 0 if causal else torch.ones_like(distance, dtype=torch.bool)
+        left, right = window_size or (-1, -1)
+        if left >= 0:
+            seen &= distance <= left
+        if right >= 0:
+            seen &= -distance <= right
+        scores = scores.masked_fill(~seen, -torch.inf)
+        logits = scores
+        if s_aux is not None:
+            sinks = s_aux.float()[:, None, None].expand(-1, end - start, 1)
+            logits = torch.cat([scores, sinks], dim=-1)
+        lse = torch.logsumexp(logits, dim=-1)
+        weights = torch.exp(scores - torch.where(lse.isfinite(), lse, 0.0)[..., None])
+        result[start:end] = torch.einsum("hqk,khd->qhd", weights, values)
+        lses[:, start:end] = lse
+    result = result.to(q.dtype)
+    if out is not None:
+        result = out.copy_(result.view_as(out))
+    return (result, lses) if return_softmax_lse else result
+
+
+def _row(
+    k: torch.Tensor,
+    v: torch.Tensor,
+    row: int,
+    block_table: torch.Tensor | None,
+    seqused_k: torch.Tensor | None,
+    cu_seqlens_k: torch.Tensor | None,
+    max_seqlen_k: int,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """One request's keys and values."""
+    if block_table is None:
+        assert cu_seqlens_k is not None
+        start, end = int(cu_seqlens_k[row]), int(cu_seqlens_k[row + 1])
+        return k[start:end], v[start:end]
+    assert seqused_k is not None
+    tokens = torch.arange(min(int(seqused_k[row]), max_seqlen_k))
+    page_size = k.shape[1]
+    pages, offsets = block_table[row].long()[tokens // page_size], tokens % page_size
+    for cache in (k, v):
+        note_read(cache, pages, offsets)
+    return k[pages, offsets], v[pages, offsets]
+
+
+def _no_schedule(*arguments: Any, **options: Any) -> None:
+    """FlashAttention 3 plans ahead; FlashAttention 2 does not."""
+
+
+def _flash_attention_version(*arguments: Any, **options: Any) -> int:
+    """The version whose conduct the reference has."""
+    note_stub("get_flash_attn_version() = 2")
+    return 2
+
+
+_FLASH_ATTENTION: dict[str, Callable[..., Any]] = {
+    "flash_attn_varlen_func": flash_attn_varlen_func,
+    "get_scheduler_metadata": _no_schedule,
+    "get_flash_attn_version": _flash_attention_version,
+    "reshape_and_cache_flash": reshape_and_cache_flash,
+}
+_OPS: tuple[tuple[str, str, Callable[..., Any]], ...] = (
+    ("_C_cache_ops", "reshape_and_cache_flash", reshape_and_cache_flash),
+    ("_C_cache_ops", "concat_and_cache_mla", concat_and_cache_mla),
+)
