@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from dcplint.contracts.model import Contract
     from dcplint.flow.fields import FieldFlow
     from dcplint.program.program import Program
+    from dcplint.units.flow import UnitFlow
 
 DOC_SECTIONS = (
     "What it flags",
@@ -86,6 +87,13 @@ class Context:
         from dcplint.flow.fields import FieldFlow
 
         return FieldFlow(self.program)
+
+    @cached_property
+    def units(self) -> UnitFlow:
+        """What lengths count, in the modules that contract fields pass through."""
+        from dcplint.units.flow import UnitFlow
+
+        return UnitFlow(self.fields.universe, self.fields.tracer.scenario)
 
 
 Check = Callable[[Context], Iterator[Finding]]

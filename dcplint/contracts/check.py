@@ -103,6 +103,7 @@ class _Comparison:
         yield from self._gates()
         yield from self._accessors()
         yield from self._fields()
+        yield from self._lengths()
         yield from self._vocabulary()
         yield from self._sources()
 
@@ -404,6 +405,39 @@ class _Comparison:
         for refusal in self.contract.refusals:
             yield from self._defined(refusal.function, refusal.source)
 
+    def _lengths(self) -> Iterator[Disagreement]:
+        for length in self.contract.lengths:
+            missing = list(self._defined(length.record, length.source))
+            yield from missing
+            found = self.engine.fields(length.record) | self.engine.methods(length.record)
+            if not missing and length.name not in found:
+                message = f"{length.record} has no field {length.name}"
+                yield self._here(message, length.source, length.record)
+        for localizer in self.contract.localizers:
+            wanted = (*localizer.parameters, localizer.length, localizer.rank, localizer.out)
+            yield from self._parameters(localizer.function, wanted, localizer.source)
+        package = self.contract.pack.package
+        for argument in self.contract.arguments:
+            if argument.function.partition(".")[0] == package:
+                wanted = (argument.argument, argument.given, None)
+                yield from self._parameters(argument.function, wanted, argument.source)
+
+    def _parameters(
+        self, function: str, wanted: Iterable[str | None], source: Source
+    ) -> Iterator[Disagreement]:
+        """A function is defined, and has the parameters that the pack names.
+
+        Those of a kernel that another package or a compiler makes are not to be seen.
+        """
+        missing = list(self._defined(function, source))
+        yield from missing
+        parameters = self.engine.parameters(function) if not missing else ()
+        if parameters:
+            for name in wanted:
+                if name is not None and name not in parameters:
+                    message = f"{function} has no parameter {name}"
+                    yield self._here(message, source, function)
+
     # Words and sources
 
     def _vocabulary(self) -> Iterator[Disagreement]:
@@ -457,6 +491,12 @@ class _Comparison:
             yield accessor.source, accessor.name
         for term in pack.terms:
             yield term.source, _last(term.name)
+        for length in pack.lengths:
+            yield length.source, length.name
+        for localizer in pack.localizers:
+            yield localizer.source, _last(localizer.function)
+        for argument in pack.arguments:
+            yield argument.source, argument.argument
 
 
 def _last(name: str) -> str:

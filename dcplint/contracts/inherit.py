@@ -22,6 +22,9 @@ from dcplint.contracts.model import (
     Derived,
     EngineClass,
     Gate,
+    KernelArgument,
+    Length,
+    Localizer,
     Moved,
     Output,
     Pack,
@@ -109,6 +112,13 @@ def inherit(own: Pack, heritage: Heritage) -> Pack:
             own.outputs,
             map(heir.output, parent.outputs),
             lambda o: (o.role, o.method, o.element),
+        ),
+        lengths=_merge(own.lengths, map(heir.length, parent.lengths), lambda n: (n.record, n.name)),
+        localizers=_merge(
+            own.localizers, map(heir.localizer, parent.localizers), lambda z: z.function
+        ),
+        arguments=_merge(
+            own.arguments, map(heir.argument, parent.arguments), lambda a: (a.function, a.argument)
         ),
         terms=terms,
         vocabulary=Vocabulary.of(terms, own.vocabulary.neutral or parent.vocabulary.neutral),
@@ -239,6 +249,34 @@ class _Heir:
         return replace(
             fact,
             function=self.heritage.name(fact.function),
+            releases=self.heritage.releases(fact.releases),
+        )
+
+    def length(self, fact: Length) -> Length:
+        return replace(
+            fact,
+            name=self.heritage.name(fact.name),
+            record=self.heritage.name(fact.record),
+            releases=self.heritage.releases(fact.releases),
+        )
+
+    def localizer(self, fact: Localizer) -> Localizer:
+        return replace(
+            fact,
+            function=self.heritage.name(fact.function),
+            parameters=self._names(fact.parameters),
+            length=self.heritage.name(fact.length),
+            rank=self.heritage.name(fact.rank),
+            out=fact.out and self.heritage.name(fact.out),
+            releases=self.heritage.releases(fact.releases),
+        )
+
+    def argument(self, fact: KernelArgument) -> KernelArgument:
+        return replace(
+            fact,
+            function=self.heritage.name(fact.function),
+            argument=self.heritage.name(fact.argument),
+            given=fact.given and self.heritage.name(fact.given),
             releases=self.heritage.releases(fact.releases),
         )
 

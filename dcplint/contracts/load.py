@@ -20,6 +20,7 @@ from dcplint.contracts.document import Node, PackError, read_document
 from dcplint.contracts.inherit import Heritage, inherit
 from dcplint.contracts.model import (
     ROLES,
+    UNITS,
     Accessor,
     Capability,
     ContractField,
@@ -28,6 +29,9 @@ from dcplint.contracts.model import (
     Derived,
     EngineClass,
     Gate,
+    KernelArgument,
+    Length,
+    Localizer,
     Moved,
     Output,
     Override,
@@ -69,6 +73,7 @@ _COMPILED = {what: re.compile(pattern) for what, (pattern, _) in _PATTERNS.items
 
 STAGES = ("selection", "load")
 ENCODINGS = ("attribute", "method")
+PLACES = ("device", "host")
 MOVED_KINDS = ("name", "module")
 _WORDS = {  # kinds of term, and what their names are
     "sizes": "a name",
@@ -76,6 +81,7 @@ _WORDS = {  # kinds of term, and what their names are
     "groups": "a dotted name",
     "merges": "a dotted name",
     "collectives": "a name",
+    "syncs": "a dotted name",
 }
 
 
@@ -228,7 +234,7 @@ class _Loader:
         keys = (
             "engine extends based-on rewrite lacks package distribution known classes "
             "implementations moved capabilities derived gates accessors vocabulary fields refusals "
-            "outputs"
+            "outputs lengths localizers arguments"
         )
         top = self.fields(root, "", keys)
         engine = top.text("engine", "an engine name")
@@ -255,6 +261,9 @@ class _Loader:
             fields=tuple(top.items("fields", self._field)),
             refusals=tuple(top.items("refusals", self._refusal)),
             outputs=tuple(top.items("outputs", self._output)),
+            lengths=tuple(top.items("lengths", self._length)),
+            localizers=tuple(top.items("localizers", self._localizer)),
+            arguments=tuple(top.items("arguments", self._argument)),
             files={self.shown: self.path},
         )
         if heritage is not None:
@@ -499,6 +508,42 @@ class _Loader:
             source=fields.source(),
         )
 
+    def _length(self, node: Node, where: str) -> Length:
+        fields = self.fields(node, where, "name record unit place releases source")
+        return Length(
+            name=fields.text("name", "a name"),
+            record=fields.text("record", "a dotted name"),
+            unit=fields.choice("unit", UNITS),
+            on_device=fields.choice("place", PLACES) == "device",
+            releases=fields.releases(),
+            source=fields.source(),
+        )
+
+    def _localizer(self, node: Node, where: str) -> Localizer:
+        fields = self.fields(node, where, "function parameters length rank out releases source")
+        return Localizer(
+            function=fields.text("function", "a dotted name"),
+            parameters=fields.texts("parameters", "a name"),
+            length=fields.text("length", "a name"),
+            rank=fields.text("rank", "a name"),
+            out=fields.text_or("out", "a name", None),
+            releases=fields.releases(),
+            source=fields.source(),
+        )
+
+    def _argument(self, node: Node, where: str) -> KernelArgument:
+        keys = "function argument unit position given releases source"
+        fields = self.fields(node, where, keys)
+        return KernelArgument(
+            function=fields.text("function", "a dotted name"),
+            argument=fields.text("argument", "a name"),
+            unit=fields.choice("unit", UNITS),
+            position=fields.count("position") if fields.optional("position") else None,
+            given=fields.text_or("given", "a name", None),
+            releases=fields.releases(),
+            source=fields.source(),
+        )
+
     def _vocabulary(self, top: _Fields) -> tuple[tuple[Term, ...], tuple[str, ...]]:
         node = top.optional("vocabulary")
         if node is None:
@@ -614,6 +659,12 @@ def _statements(pack: Pack) -> Iterator[tuple[object, Dated, Source]]:
         yield ("output", o.role, o.method, o.element), o, o.source
     for r in pack.refusals:
         yield ("refusal", r.function), r, r.source
+    for n in pack.lengths:
+        yield ("length", n.record, n.name), n, n.source
+    for z in pack.localizers:
+        yield ("localizer", z.function), z, z.source
+    for p in pack.arguments:
+        yield ("argument", p.function, p.argument), p, p.source
     for d in pack.derived:
         yield ("derived", d.role, d.name), d, d.source
     for t in pack.terms:

@@ -276,6 +276,70 @@ class Refusal:
     source: Source
 
 
+UNITS = (
+    "global",
+    "local",
+    "all-ranks",
+    "upper-bound",
+    "local-upper-bound",
+    "queries",
+    "query-offsets",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Length:
+    """What an attribute of a record counts, in tokens.
+
+    unit: one of `UNITS`: the whole sequence, this rank's shard, every rank's shard, at least as
+    many as the sequence or the shard has, the tokens that are new in this step, or where each
+    request's new tokens start.
+    on_device: reading it on the host waits for the device.
+    """
+
+    name: str
+    record: str
+    unit: str
+    on_device: bool
+    releases: Releases
+    source: Source
+
+
+@dataclass(frozen=True, slots=True)
+class Localizer:
+    """An engine function that turns lengths into the lengths of one rank's shard.
+
+    function: dotted name. parameters: in order. length, rank: those that take the global lengths
+    and the rank: None means every rank, rank 0 the longest shard. out: the one that it fills in.
+    """
+
+    function: str
+    parameters: tuple[str, ...]
+    length: str
+    rank: str
+    out: str | None
+    releases: Releases
+    source: Source
+
+
+@dataclass(frozen=True, slots=True)
+class KernelArgument:
+    """An argument that wants a length of one unit under DCP.
+
+    function: dotted name of a function, or of a method that subclasses may override. position:
+    its place, from 0 and without `self`, for a function whose signature is not at hand. given: the
+    argument without which it counts something else.
+    """
+
+    function: str
+    argument: str
+    unit: str
+    position: int | None
+    given: str | None
+    releases: Releases
+    source: Source
+
+
 @dataclass(frozen=True, slots=True)
 class Term:
     """One word of the vocabulary. `kind` is the field of `Vocabulary` it belongs to."""
@@ -294,6 +358,7 @@ class Vocabulary:
     groups: dotted names of functions that return the DCP process group.
     merges: dotted names of functions and classes that merge partial outputs by LSE over ranks.
     collectives: methods of a group that exchange tensors.
+    syncs: dotted names of context managers that allow waiting for the device.
     neutral: top-level packages whose classes never state an engine capability.
     """
 
@@ -302,6 +367,7 @@ class Vocabulary:
     groups: tuple[str, ...] = ()
     merges: tuple[str, ...] = ()
     collectives: tuple[str, ...] = ()
+    syncs: tuple[str, ...] = ()
     neutral: tuple[str, ...] = ()
 
     @classmethod
@@ -353,6 +419,9 @@ class Pack:
     fields: tuple[ContractField, ...] = ()
     refusals: tuple[Refusal, ...] = ()
     outputs: tuple[Output, ...] = ()
+    lengths: tuple[Length, ...] = ()
+    localizers: tuple[Localizer, ...] = ()
+    arguments: tuple[KernelArgument, ...] = ()
     implementations: tuple[EngineClass, ...] = ()
     files: Mapping[str, Path] = field(default_factory=dict, compare=False)
 
@@ -389,6 +458,9 @@ class Pack:
             fields=tuple(_holding(self.fields, effective)),
             refusals=tuple(_holding(self.refusals, effective)),
             outputs=tuple(_holding(self.outputs, effective)),
+            lengths=tuple(_holding(self.lengths, effective)),
+            localizers=tuple(_holding(self.localizers, effective)),
+            arguments=tuple(_holding(self.arguments, effective)),
         )
 
     def has_lost(self, moved: Moved, version: Version) -> bool:
@@ -436,6 +508,9 @@ class Contract:
     fields: tuple[ContractField, ...] = ()
     refusals: tuple[Refusal, ...] = ()
     outputs: tuple[Output, ...] = ()
+    lengths: tuple[Length, ...] = ()
+    localizers: tuple[Localizer, ...] = ()
+    arguments: tuple[KernelArgument, ...] = ()
 
     def capability(self, role: str, name: str) -> Capability | None:
         """The capability of that role and name, or None where this release has none."""

@@ -121,7 +121,30 @@ class Scenario:
             return True
         return _agreed(self.truth(where, value) for where, value in self._meanings(function, test))
 
+    def is_exclusive(self, function: Function, test: ast.expr) -> bool:
+        """Whether `test` holds with DCP on, and never without."""
+        if isinstance(test, ast.BoolOp):
+            some = any if isinstance(test.op, ast.And) else all
+            return some(self.is_exclusive(function, value) for value in test.values)
+        if isinstance(test, ast.Compare) and len(test.ops) == 1:
+            said = self._in_own_words(function, test)
+            return said is not None and self._guards.is_exclusive(said, True)
+        key = (function, f"exclusive {dumped(test)}")
+        if key in self._active or len(self._active) > _DEPTH:
+            return False
+        self._active.add(key)
+        try:
+            found = self._meanings(function, test)
+            return bool(found) and all(self.is_exclusive(where, value) for where, value in found)
+        finally:
+            self._active.discard(key)
+
     def _compared(self, function: Function, test: ast.Compare) -> bool | None:
+        said = self._in_own_words(function, test)
+        return self._guards.truth(said) if said is not None else None
+
+    def _in_own_words(self, function: Function, test: ast.Compare) -> ast.Compare | None:
+        """A comparison with a number, the DCP world size called by its name."""
         left, right = test.left, test.comparators[0]
         if not _is_number(left) and not _is_number(right):
             return None
@@ -130,7 +153,7 @@ class Scenario:
             left = size
         elif self.is_size(function, right):
             right = size
-        return self._guards.truth(ast.Compare(left, test.ops, [right]))
+        return ast.Compare(left, test.ops, [right])
 
     def is_size(self, function: Function, node: ast.expr) -> bool:
         """Whether `node` is the DCP world size, by its name or by what it was set to."""

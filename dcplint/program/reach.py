@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from dcplint.program.program import Program
 from dcplint.program.symbols import ClassSymbol
 
@@ -11,26 +13,24 @@ def refusing_impls(program: Program, symbol: ClassSymbol) -> tuple[ClassSymbol, 
 
     Empty where any of them may run under DCP, or where it cannot be told whom it works for.
     """
-    impls = _impls_of(program, symbol)
-    if impls and all(_is_refused(program, impl) for impl in impls):
-        return impls
+    impls = tuple(dict.fromkeys(_impls_of(program, symbol)))
+    known = tuple(impl for impl in impls if impl is not None)
+    if known and known == impls and all(_is_refused(program, impl) for impl in known):
+        return known
     return ()
 
 
-def _impls_of(program: Program, symbol: ClassSymbol) -> tuple[ClassSymbol, ...]:
+def _impls_of(program: Program, symbol: ClassSymbol) -> Iterator[ClassSymbol | None]:
+    """The impls that an impl or builder works for; None for one that cannot be told."""
     if "impl" in program.roles(symbol):
-        return (symbol,)
-    found: dict[ClassSymbol, None] = {}
+        yield symbol
+        return
     accessors = {accessor.returns: accessor.name for accessor in program.contract.accessors}
     for backend in program.classes("backend"):
         builder = program.result(backend, accessors.get("builder", ""))
         if builder is None or symbol not in program.mro(builder).classes:
             continue
-        impl = program.result(backend, accessors.get("impl", ""))
-        if impl is None:
-            return ()
-        found[impl] = None
-    return tuple(found)
+        yield program.result(backend, accessors.get("impl", ""))
 
 
 def _is_refused(program: Program, impl: ClassSymbol) -> bool:
@@ -40,3 +40,22 @@ def _is_refused(program: Program, impl: ClassSymbol) -> bool:
         for capability in program.contract.capabilities
         if capability.role == "impl" and capability.methods and capability.name in gated
     )
+
+
+def serves_dcp(program: Program, symbol: ClassSymbol) -> bool:
+    """Whether an impl that `symbol`, an impl or builder, works for is let through by every gate.
+
+    True only where such an impl makes a promise that a gate asks for, and breaks none.
+    """
+    impls = _impls_of(program, symbol)
+    return any(impl is not None and _is_let_through(program, impl) for impl in impls)
+
+
+def _is_let_through(program: Program, impl: ClassSymbol) -> bool:
+    gated = {gate.capability for gate in program.contract.gates}
+    promises = [
+        program.promise(impl, capability).holds()
+        for capability in program.contract.capabilities
+        if capability.role == "impl" and capability.methods and capability.name in gated
+    ]
+    return True in promises and False not in promises

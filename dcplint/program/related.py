@@ -25,9 +25,12 @@ _WORD_ENDS = re.compile(rb"\w\Z")
 
 
 def field_words(pack: Pack) -> frozenset[bytes]:
-    """What a module that has to do with a contract field of the pack mentions."""
-    records = {field.record.rpartition(".")[2] for field in pack.fields}
-    return frozenset(word.encode() for word in records | {field.name for field in pack.fields})
+    """What a module that has to do with a contract field or a length of the pack mentions."""
+    owners = [fact.record for fact in pack.fields] + [fact.record for fact in pack.lengths]
+    owners += [fact.function for fact in pack.localizers]
+    owners += [fact.function for fact in pack.arguments]
+    words = {owner.rpartition(".")[2] for owner in owners}
+    return frozenset(word.encode() for word in words | {field.name for field in pack.fields})
 
 
 def rank_words(pack: Pack) -> frozenset[bytes]:

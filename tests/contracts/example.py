@@ -115,6 +115,24 @@ accessors:
     owner: toy.backend.Backend
     returns: impl
     source: toy/backend.py:34@2.0.0
+lengths:
+  - {name: seq_lens, record: toy.backend.Batch, unit: global, place: device, source: toy#9}
+localizers:
+  - function: toy.select.local
+    parameters: [lens, rank]
+    length: lens
+    rank: rank
+    out: buffer
+    releases: ">=2"
+    source: toy#9
+arguments:
+  - function: toy.fast.kernel
+    argument: lens
+    unit: local
+    position: 1
+    given: table
+    releases: ">=2"
+    source: toy#9
 vocabulary:
   sizes:
     - {name: dcp_size, source: toy/backend.py:9@2.0.0}
@@ -126,6 +144,8 @@ vocabulary:
     - {name: toy.fast.merge, releases: ">=2", source: toy/fast.py:14@2.0.0}
   collectives:
     - {name: all_gather, source: toy#1}
+  syncs:
+    - {name: toy.select.syncing, releases: ">=2", source: toy#1}
   neutral: [torch, abc]
 """
 
@@ -172,6 +192,10 @@ class Backend(ABC):
     def supports_dcp(cls):
         # asks the impl
         return cls.get_impl_cls().supports_dcp
+
+
+class Batch:
+    seq_lens: list
 """,
     "toy/fast.py": """\
 from toy.backend import Impl
@@ -188,6 +212,7 @@ class FastImpl(Impl):
 
 
 def merge(parts): ...
+def kernel(lens, table): ...
 """,
     "toy/select.py": """\
 def choose(backend, impl, use_dcp=False):
@@ -202,6 +227,10 @@ def group(): ...
 
 def main():
     choose(None, None)
+
+
+def local(buffer, lens, rank): ...
+def syncing(): ...
 """,
 }
 

@@ -1,0 +1,96 @@
+"""A kernel gets the length of another space than the one it indexes.
+
+## What it flags
+A kernel argument that counts the tokens in this rank's cache and is given global lengths with DCP
+on; or one that counts global tokens (for a causal bound) and is given local ones. The pack names
+the arguments and what they want; what is passed is followed through locals, slices, buffers,
+records, parameters and calls. Code that never runs under DCP, and backends that a gate refuses, may
+pass what they like.
+
+## Why it breaks
+A rank holds about L/N tokens of a sequence. With the global length the kernel reads slots of its
+block table that were never written, or belong to other requests; with a local length where a global
+one is due, multi-token queries see too little. Nothing crashes.
+
+## Bad
+```python
+from vllm.v1.attention.backend import AttentionImpl, CommonAttentionMetadata
+from vllm.v1.attention.backends.fa_utils import flash_attn_varlen_func
+
+class MyImpl(AttentionImpl):
+    supports_dcp = True
+    can_return_lse_for_decode = True
+
+    def decode(self, q, cache, meta: CommonAttentionMetadata):
+        return flash_attn_varlen_func(
+            q, *cache, seqused_k=meta.seq_lens, block_table=meta.block_table_tensor
+        )
+```
+
+## Good
+```python
+from vllm.v1.attention.backend import AttentionImpl, CommonAttentionMetadata
+from vllm.v1.attention.backends.fa_utils import flash_attn_varlen_func
+
+class MyImpl(AttentionImpl):
+    supports_dcp = True
+    can_return_lse_for_decode = True
+
+    def decode(self, q, cache, meta: CommonAttentionMetadata):
+        lens = meta.dcp_local_seq_lens if self.dcp_world_size > 1 else meta.seq_lens
+        return flash_attn_varlen_func(
+            q, *cache, seqused_k=lens, block_table=meta.block_table_tensor
+        )
+```
+
+## How it is confirmed
+The backend decodes with poison in every slot that a rank does not own.
+
+## Known limits
+Only arguments that the pack names. Where two ways give different units, or a value comes from code
+that cannot be read, nothing is said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dcplint.checks.base import Context, Rule
+from dcplint.checks.length_evidence import runs_under_dcp, trail, wanted
+from dcplint.facts.expressions import shorten
+from dcplint.facts.positions import position
+from dcplint.findings.model import Finding, Severity
+from dcplint.units.lattice import LENGTHS, Space, Value
+from dcplint.units.sinks import Sink, argument_sinks
+
+RULE = Rule(
+    code="DCP302",
+    name="global-length-in-kernel",
+    summary="flags kernel arguments that get lengths of another space than they index",
+    severity=Severity.ERROR,
+    since="0.1.0",
+    probe="the backend, with poison in every slot that a rank does not own",
+)
+
+_SPACES = {Space.GLOBAL, Space.LOCAL}
+
+
+def check(context: Context) -> Iterator[Finding]:
+    """Yield a finding per argument that gets a length of the other space."""
+    for sink in argument_sinks(context.units):
+        value = context.units.value(sink.function, sink.statement, sink.node)
+        if not isinstance(value, Value) or value.unit.counts not in LENGTHS:
+            continue
+        if {value.unit.space, sink.unit.space} == _SPACES:
+            if runs_under_dcp(context, sink.function, sink.statement):
+                yield _finding(context, sink, value)
+
+
+def _finding(context: Context, sink: Sink, value: Value) -> Finding:
+    return RULE.finding(
+        f"`{sink.function.qualname}` passes the {value.unit} `{shorten(sink.node)}` for "
+        f"{sink.taker}, which wants the {sink.unit} under DCP",
+        context.program.location(sink.function.module, position(sink.node)),
+        symbol=sink.function.qualname,
+        evidence=(*trail(context, value), wanted(sink)),
+    )

@@ -1,0 +1,53 @@
+"""What the rules on lengths share: where a value got its unit, and whether DCP gets there."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from dcplint.checks.base import Context
+from dcplint.facts.positions import position
+from dcplint.findings.model import Evidence, Location, Role
+from dcplint.flow.functions import Function
+from dcplint.program.reach import serves_dcp
+from dcplint.program.symbols import ClassSymbol
+from dcplint.source.location import Tree
+from dcplint.units.lattice import Value
+from dcplint.units.sinks import Sink
+
+
+def trail(context: Context, value: Value) -> tuple[Evidence, ...]:
+    """The places that a value passed through, origin first."""
+    return tuple(
+        Evidence(
+            f"{mark.function.qualname}: {mark.text}",
+            context.program.location(mark.function.module, position(mark.node)),
+            Role.ORIGIN if index == 0 else Role.CONTEXT,
+        )
+        for index, mark in enumerate(value.trail)
+    )
+
+
+def wanted(sink: Sink) -> Evidence:
+    """What the pack says of the place where a length is due."""
+    place = Location(sink.source.pack, sink.source.line, tree=Tree.PACK)
+    return Evidence(f"{sink.taker} wants the {sink.unit} ({sink.source.text})", place)
+
+
+def runs_under_dcp(context: Context, function: Function, statement: ast.stmt) -> bool:
+    """Whether a statement surely belongs to a backend that gates let through, and can run there."""
+    tracer = context.fields.tracer
+    if not tracer.can_run(function, statement) or not tracer.is_live(function):
+        return False
+    return any(serves_dcp(context.program, owner) for owner in _owners(context, function, 2))
+
+
+def _owners(context: Context, function: Function, depth: int) -> Iterator[ClassSymbol]:
+    """The impls and builders whose method a function is, or that call it."""
+    if function.owner is not None:
+        if context.program.roles(function.owner) & {"impl", "builder"}:
+            yield function.owner
+        return
+    if depth:
+        for site in context.fields.universe.callers(function):
+            yield from _owners(context, site.function, depth - 1)

@@ -1,0 +1,716 @@
+"""Which unit a value has at a place, followed backwards to what the pack knows.
+
+A variable is what its assignments that can be in force gave it, with DCP on; an attribute of a
+record is what the pack says, or what every construction gives it; a parameter is what every caller
+passes; a call is what the function returns. Slices, moves between devices and elementwise
+operations keep a unit; a localizer of the pack makes a global length a local one. Where two ways
+disagree, and where work runs out, nothing is known.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+
+from dcplint.contracts.model import Localizer
+from dcplint.facts.expressions import dotted_name, shorten
+from dcplint.facts.model import Source
+from dcplint.flow.dataclasses import constructor_argument
+from dcplint.flow.functions import CallSite, Function, Universe, argument, callee_name
+from dcplint.flow.graph import Node, Role
+from dcplint.flow.scenario import Scenario
+from dcplint.flow.types import attribute_settings, classes_of
+from dcplint.flow.values import unpacked
+from dcplint.program.symbols import ClassSymbol, FunctionSymbol
+from dcplint.units.lattice import (
+    NEUTRAL,
+    Abstract,
+    Counts,
+    Mark,
+    Neutral,
+    Several,
+    Space,
+    Unit,
+    Value,
+    added,
+    joined,
+)
+
+_DEPTH = 24  # values in terms of values
+_CALLS = 3  # calls into calls
+_WORK = 1_500  # expressions for one question
+_SITES = 24  # callers and constructions worth looking at
+
+UNITS = {
+    "global": Unit(Space.GLOBAL),
+    "local": Unit(Space.LOCAL),
+    "all-ranks": Unit(Space.ALL_RANKS),
+    "upper-bound": Unit(Space.GLOBAL, bound=True),
+    "local-upper-bound": Unit(Space.LOCAL, bound=True),
+    "queries": Unit(Space.GLOBAL, Counts.QUERIES),
+    "query-offsets": Unit(Space.GLOBAL, Counts.OFFSETS),
+}
+"""The units of a pack."""
+
+_MODULES = frozenset({"torch", "np", "numpy", "math", "F"})
+_KEEPING = frozenset(
+    {
+        "to", "int", "long", "clone", "contiguous", "detach", "type", "astype", "unsqueeze",
+        "squeeze", "view", "reshape", "expand", "flatten", "copy", "float", "as_tensor",
+        "from_numpy", "tensor", "asarray", "int32", "int64", "repeat_interleave", "pin_memory",
+        "narrow", "clamp", "clip", "clamp_min", "clamp_max", "list", "tuple",
+    }
+)  # fmt: skip
+READING = frozenset({"cpu", "numpy", "tolist", "item"})
+_MOVING = frozenset({"cuda"})
+_CHOOSING = frozenset({"where", "minimum", "maximum", "min", "max"})
+_FILLING = frozenset({"copy_", "fill_", "zero_", "add_", "sub_"})
+_ADDING = frozenset({"add", "sub", "subtract"})
+_DIVIDING = frozenset({"cdiv", "ceil_div", "div", "divide", "floor_divide"})
+_ROUNDING = frozenset({"cdiv", "ceil_div"})
+_COUNTING = frozenset({"arange", "range"})
+
+
+@dataclass(frozen=True)
+class _Frame:
+    """A function as it is run: with the arguments of one call, or (None) of any."""
+
+    function: Function
+    arguments: tuple[tuple[str, Abstract], ...] | None = None
+    calls: int = 0
+
+
+@dataclass
+class UnitFlow:
+    """Evaluates expressions to units when DCP is on."""
+
+    universe: Universe
+    scenario: Scenario
+    _memo: dict[object, Abstract] = field(default_factory=dict)
+    _active: set[object] = field(default_factory=set)
+    _attributes: dict[tuple[ClassSymbol, str], Abstract] = field(default_factory=dict)
+    _paths: dict[str, ast.Attribute] = field(default_factory=dict)
+    _work: int = 0
+    _cuts: int = 0
+
+    def __post_init__(self) -> None:
+        contract = self.universe.program.contract
+        self._seeds = {(n.record, n.name): n for n in contract.lengths}
+        self._localizers = {z.function: z for z in contract.localizers}
+
+    def value(self, function: Function, statement: ast.stmt, node: ast.expr) -> Abstract:
+        """What `node`, an expression of `statement`, is with DCP on."""
+        self._work = 0
+        places = function.graph.at(statement)
+        return joined(self._evaluate(_Frame(function), place, node) for place in places)
+
+    # Expressions
+
+    def _evaluate(self, frame: _Frame, at: Node, node: ast.expr) -> Abstract:
+        self._work += 1
+        key = (frame, at, node)
+        if key in self._memo:
+            return self._memo[key]
+        if key in self._active:
+            self._cuts += 1
+            return NEUTRAL  # what a loop brings round adds nothing to where it started
+        if len(self._active) > _DEPTH or self._work > _WORK:
+            self._cuts += 1
+            return None
+        cuts = self._cuts
+        self._active.add(key)
+        try:
+            found = self._of(frame, at, node)
+        finally:
+            self._active.discard(key)
+        if cuts == self._cuts or not self._active:
+            self._memo[key] = found
+        return found
+
+    def _of(self, frame: _Frame, at: Node, node: ast.expr) -> Abstract:
+        if isinstance(node, ast.Constant):
+            return NEUTRAL
+        if isinstance(node, ast.Name):
+            return self._name(frame, at, node)
+        if isinstance(node, ast.Attribute):
+            return self._attribute(frame, at, node)
+        if isinstance(node, ast.Subscript):
+            return self._subscript(frame, at, node)
+        if isinstance(node, ast.BinOp):
+            return self._binary(frame, at, node)
+        if isinstance(node, ast.UnaryOp):
+            return self._evaluate(frame, at, node.operand)
+        if isinstance(node, ast.IfExp):
+            truth = self.scenario.truth(frame.function, node.test)
+            sides = [node.body, node.orelse] if truth is None else []
+            sides = sides or [node.body if truth else node.orelse]
+            return joined(self._evaluate(frame, at, side) for side in sides)
+        if isinstance(node, ast.NamedExpr):
+            return self._evaluate(frame, at, node.value)
+        if isinstance(node, (ast.Tuple, ast.List)):
+            return Several(tuple(self._evaluate(frame, at, e) for e in node.elts))
+        if isinstance(node, ast.Call):
+            return self._call(frame, at, node)
+        return None
+
+    def _subscript(self, frame: _Frame, at: Node, node: ast.Subscript) -> Abstract:
+        whole = self._evaluate(frame, at, node.value)
+        if isinstance(whole, Several):
+            return _item(whole, node.slice.value if isinstance(node.slice, ast.Constant) else None)
+        return whole if isinstance(whole, Value) else None
+
+    def _binary(self, frame: _Frame, at: Node, node: ast.BinOp) -> Abstract:
+        left = self._evaluate(frame, at, node.left)
+        right = self._evaluate(frame, at, node.right)
+        if isinstance(left, Neutral) and isinstance(right, Neutral):
+            return NEUTRAL
+        mark = Mark(frame.function, node, shorten(node))
+        if isinstance(node.op, (ast.Add, ast.Sub)):
+            lengths = self._query_lengths(frame, at, node)
+            if lengths is not None:
+                return lengths
+            unit = added(left, right, isinstance(node.op, ast.Sub))
+            if unit is None:
+                return None
+            source = left if isinstance(left, Value) and left.unit.space is unit.space else right
+            assert isinstance(source, Value)
+            return replace(source, unit=unit).at(mark)
+        if isinstance(node.op, ast.FloorDiv):
+            rounded = isinstance(node.left, (ast.BinOp, ast.UnaryOp))
+            return self._divided(frame, at, node.left, node.right, rounded, mark)
+        return None
+
+    def _query_lengths(self, frame: _Frame, at: Node, node: ast.BinOp) -> Abstract:
+        """`start[1:] - start[:-1]` of the query offsets: how many tokens each request has new."""
+        if not isinstance(node.op, ast.Sub):
+            return None
+        offsets = []
+        for side in (node.left, node.right):
+            if not isinstance(side, ast.Subscript) or not isinstance(side.slice, ast.Slice):
+                return None
+            found = self._evaluate(frame, at, side.value)
+            if isinstance(found, Value) and found.unit.counts is Counts.OFFSETS:
+                offsets.append(found)
+        return replace(offsets[0], unit=UNITS["queries"]) if len(offsets) == 2 else None
+
+    def _divided(
+        self,
+        frame: _Frame,
+        at: Node,
+        length: ast.expr,
+        page: ast.expr,
+        rounded: bool,
+        mark: Mark,
+    ) -> Abstract:
+        """A length divided; by the DCP size it would be another thing. Rounded up: pages."""
+        sizes = [n for n in ast.walk(page) if isinstance(n, (ast.Name, ast.Attribute))]
+        if any(self.scenario.is_size(frame.function, size) for size in sizes):
+            return None
+        for part in _summands(length):
+            found = self._evaluate(frame, at, part)
+            if isinstance(found, Value) and found.unit.counts is not Counts.QUERIES:
+                counts = Counts.PAGES if rounded else Counts.OTHER
+                return replace(found, unit=replace(found.unit, counts=counts)).at(mark)
+        return None
+
+    # Calls
+
+    def _call(self, frame: _Frame, at: Node, call: ast.Call) -> Abstract:
+        name = callee_name(call)
+        localizer = self.localizer(frame.function, call)
+        if localizer is not None:
+            return self._localised(frame, at, call, localizer)
+        operands = _operands(call)
+        if name in READING or name in _MOVING:
+            found = self._evaluate(frame, at, operands[0]) if operands else None
+            return replace(found, on_device=False) if isinstance(found, Value) else found
+        if name in _COUNTING:
+            return Value(Unit(Space.GLOBAL, Counts.OFFSETS))
+        if name.rstrip("_") in _KEEPING and operands:
+            return self._evaluate(frame, at, operands[0])
+        if name in ("min", "max") and len(operands) == 1:
+            found = self._evaluate(frame, at, operands[0])
+            if name == "max" and isinstance(found, Value):
+                return replace(found, unit=replace(found.unit, bound=True))
+            return None
+        if name in _CHOOSING and len(operands) > 1:
+            chosen = operands[1:] if name == "where" else operands
+            return joined(self._evaluate(frame, at, operand) for operand in chosen)
+        if name in _ADDING and len(operands) == 2:
+            operator = ast.Add() if name == "add" else ast.Sub()
+            total = ast.BinOp(operands[0], operator, operands[1])
+            return self._evaluate(frame, at, _like(call, total))
+        if name in _DIVIDING and len(operands) == 2:
+            mark = Mark(frame.function, call, shorten(call))
+            rounded = name in _ROUNDING
+            return self._divided(frame, at, operands[0], operands[1], rounded, mark)
+        return self._returned(frame, at, call)
+
+    def localizer(self, function: Function, call: ast.Call) -> Localizer | None:
+        """The localizer of the pack that `call` runs."""
+        name = callee_name(call)
+        if not name or not self._localizers:
+            return None
+        dotted = self.called(function, call)
+        return self._localizers.get(dotted)
+
+    def called(self, function: Function, call: ast.Call) -> str:
+        """The absolute dotted name of what is called, as far as imports tell."""
+        dotted = dotted_name(call.func)
+        if dotted is None:
+            return ""
+        found = self.universe.program.linker.name(function.module, dotted, function.scopes)
+        if isinstance(found, FunctionSymbol):
+            return f"{found.module.facts.name}.{found.facts.name}"
+        return getattr(found, "dotted", "") or self._imported(function, dotted)
+
+    def _imported(self, function: Function, dotted: str) -> str:
+        """What a name is imported as, where it leads to nothing that can be read."""
+        root, _, rest = dotted.partition(".")
+        for scope in (*reversed(function.scopes), function.module.facts.bindings):
+            for binding in scope:
+                if binding.name == root and binding.source is Source.IMPORT:
+                    return f"{binding.target}.{rest}" if rest else binding.target
+        return dotted
+
+    def _localised(self, frame: _Frame, at: Node, call: ast.Call, localizer: Localizer) -> Abstract:
+        length = _passed(call, localizer, localizer.length)
+        rank = _passed(call, localizer, localizer.rank)
+        found = self._evaluate(frame, at, length) if length is not None else None
+        unit = Unit(Space.LOCAL, Counts.OTHER, None)
+        if isinstance(found, Value) and found.unit.space is Space.GLOBAL:
+            unit = replace(found.unit, space=Space.LOCAL)
+        if isinstance(rank, ast.Constant):
+            # Every rank's share, or the largest share, which rank 0 has.
+            if rank.value is None:
+                unit = replace(unit, space=Space.ALL_RANKS)
+            else:
+                unit = replace(unit, bound=True)
+        elif rank is None:
+            return None  # left to a default
+        device = isinstance(found, Value) and found.on_device
+        trail = found.trail if isinstance(found, Value) else ()
+        return Value(unit, device, trail).at(Mark(frame.function, call, shorten(call)))
+
+    def _returned(self, frame: _Frame, at: Node, call: ast.Call) -> Abstract:
+        """What the functions that a call may run return for these arguments."""
+        if frame.calls >= _CALLS:
+            return None
+        statement = at.statement if isinstance(at.statement, ast.stmt) else None
+        callees = self.universe.callees(frame.function, call, statement)
+        if not 0 < len(callees) <= 2:
+            return None
+        found = []
+        for callee in callees:
+            if callee.yields or callee.is_property:
+                return None
+            arguments = []
+            for name in callee.parameters:
+                passed = argument(callee, call, name)
+                known = self._evaluate(frame, at, passed) if passed is not None else None
+                arguments.append((name, known))
+            inner = _Frame(callee, tuple(arguments), frame.calls + 1)
+            found.append(joined(self._returns(inner)))
+        result = joined(found)
+        return None if isinstance(result, Neutral) else result
+
+    def _returns(self, frame: _Frame) -> Iterator[Abstract]:
+        reachable = self.scenario.reachable(frame.function)
+        for edge in frame.function.graph.end.before:
+            statement = edge.source.statement
+            if edge.source not in reachable or not isinstance(statement, ast.Return):
+                continue
+            if statement.value is not None:
+                yield self._evaluate(frame, edge.source, statement.value)
+
+    # Names
+
+    def _name(self, frame: _Frame, at: Node, node: ast.Name) -> Abstract:
+        return self._path(frame, at, node.id)
+
+    def _path(self, frame: _Frame, at: Node, path: str) -> Abstract:
+        """What a dotted name holds before `at`: its definitions, and what was stored into it."""
+        whole: list[Abstract] = []
+        parts: list[Abstract] = []
+        seen: set[Node] = set()
+        queue = self.before(frame.function, at)
+        while queue:
+            place = queue.pop()
+            if place in seen:
+                continue
+            seen.add(place)
+            if place.role is Role.ENTRY:
+                whole.append(self._at_entry(frame, path))
+                continue
+            defined = self._defined(frame, place, path, parts)
+            if isinstance(defined, _Untouched):
+                queue += self.before(frame.function, place)
+            else:
+                whole.append(defined)
+        known = joined(whole) if whole else None
+        if parts and not isinstance(known, Value):
+            # A buffer is what is written into it.
+            return joined(parts)
+        return joined((known, *parts)) if parts else known
+
+    def before(self, function: Function, node: Node) -> list[Node]:
+        """The nodes from which control can come to `node` with DCP on."""
+        return [
+            edge.source
+            for edge in node.before
+            if edge.test is None or self.scenario.truth(function, edge.test) is not (not edge.holds)
+        ]
+
+    def _defined(
+        self, frame: _Frame, place: Node, path: str, parts: list[Abstract]
+    ) -> Abstract | _Untouched:
+        """What a node gives `path`; `_UNTOUCHED` where it leaves it alone."""
+        statement = place.statement
+        if isinstance(statement, (ast.For, ast.AsyncFor)):
+            if place.role is not Role.BIND:
+                return _UNTOUCHED
+            for inner, element in unpacked(statement.target, ()):
+                if dotted_name(inner) == path:
+                    return self._element(frame, place, statement.iter, element)
+            return _UNTOUCHED
+        if place.role is not Role.PLAIN or not isinstance(statement, ast.stmt):
+            return _UNTOUCHED
+        if isinstance(statement, ast.AugAssign):
+            return self._augmented(frame, place, statement, path, parts)
+        if isinstance(statement, (ast.Assign, ast.AnnAssign)):
+            found = self._assigned(frame, place, statement, path, parts)
+            if not isinstance(found, _Untouched):
+                return found
+        elif isinstance(statement, ast.Expr):
+            self._filled(frame, place, statement.value, path, parts)
+        root = path.partition(".")[0]
+        for node in frame.function.own_nodes[statement]:
+            if isinstance(node, ast.NamedExpr) and node.target.id == root:
+                return self._evaluate(frame, place, node.value) if root == path else None
+        if isinstance(statement, (ast.With, ast.AsyncWith)):
+            targets = [i.optional_vars for i in statement.items if i.optional_vars is not None]
+            if any(dotted_name(t) == root for t in targets):
+                return None
+        return _UNTOUCHED
+
+    def _assigned(
+        self,
+        frame: _Frame,
+        place: Node,
+        statement: ast.Assign | ast.AnnAssign,
+        path: str,
+        parts: list[Abstract],
+    ) -> Abstract | _Untouched:
+        value = statement.value
+        if value is None:
+            return _UNTOUCHED
+        targets = [statement.target] if isinstance(statement, ast.AnnAssign) else statement.targets
+        root = path.partition(".")[0]
+        for target in targets:
+            for inner, element in unpacked(target, ()):
+                dotted = dotted_name(inner)
+                if dotted == path:
+                    found = self._evaluate(frame, place, value)
+                    for index in element:
+                        found = _item(found, index)
+                    if isinstance(found, Value):
+                        text = f"{path} = {shorten(value)}"
+                        found = found.at(Mark(frame.function, statement, text))
+                    return found
+                if dotted == root:
+                    return self._of_object(frame, place, path, None if element else value)
+                if isinstance(inner, ast.Subscript) and dotted_name(inner.value) == path:
+                    parts.append(self._stored(frame, place, value, statement))
+        return _UNTOUCHED
+
+    def _of_object(self, frame: _Frame, place: Node, path: str, value: ast.expr | None) -> Abstract:
+        """An attribute of a variable that was given `value`: an alias is followed."""
+        dotted = dotted_name(value) if value is not None else None
+        if dotted is not None:
+            rest = path.partition(".")[2]
+            found = self._path(frame, place, f"{dotted}.{rest}")
+            if found is not None:
+                return found
+        return self._from_class(frame, self._attribute_node(path))
+
+    def _attribute_node(self, path: str) -> ast.Attribute:
+        if path not in self._paths:
+            node = ast.parse(path, mode="eval").body
+            assert isinstance(node, ast.Attribute)
+            self._paths[path] = node
+        return self._paths[path]
+
+    def _stored(self, frame: _Frame, place: Node, value: ast.expr, node: ast.stmt) -> Abstract:
+        found = self._evaluate(frame, place, value)
+        if isinstance(found, Value):
+            return found.at(Mark(frame.function, node, shorten(node)))
+        return found
+
+    def _augmented(
+        self,
+        frame: _Frame,
+        place: Node,
+        statement: ast.AugAssign,
+        path: str,
+        parts: list[Abstract],
+    ) -> Abstract | _Untouched:
+        target: ast.expr = statement.target
+        whole = not isinstance(target, ast.Subscript)
+        while isinstance(target, ast.Subscript):
+            target = target.value
+        if dotted_name(target) != path:
+            return _UNTOUCHED
+        changed = _like(statement, ast.BinOp(_loaded(target), statement.op, statement.value))
+        found = self._evaluate(frame, place, changed)
+        if whole:
+            return found
+        parts.append(found)
+        return _UNTOUCHED
+
+    def _filled(
+        self, frame: _Frame, place: Node, node: ast.expr, path: str, parts: list[Abstract]
+    ) -> None:
+        """What a call that stands alone writes into `path`: `x.copy_(v)`, `f(…, out=x)`."""
+        if not isinstance(node, ast.Call):
+            return
+        out = next((k.value for k in node.keywords if k.arg == "out"), None)
+        if out is not None and _base(out) == path:
+            call = _like(node, ast.Call(node.func, node.args, []))
+            parts.append(self._evaluate(frame, place, call))
+        callee = node.func
+        if isinstance(callee, ast.Attribute) and callee.attr in _FILLING:
+            if _base(callee.value) == path and node.args:
+                if callee.attr in ("add_", "sub_"):
+                    operator = ast.Add() if callee.attr == "add_" else ast.Sub()
+                    whole = ast.BinOp(callee.value, operator, node.args[0])
+                    parts.append(self._evaluate(frame, place, _like(node, whole)))
+                else:
+                    parts.append(self._evaluate(frame, place, node.args[0]))
+
+    def _element(
+        self, frame: _Frame, place: Node, iterable: ast.expr, element: tuple[str | int, ...]
+    ) -> Abstract:
+        """What a loop gives its target: an element, by `zip` and `enumerate` too."""
+        if isinstance(iterable, ast.Call) and element and isinstance(element[0], int):
+            name = callee_name(iterable)
+            if name == "enumerate" and iterable.args:
+                if element[0] == 1:
+                    return self._element(frame, place, iterable.args[0], element[1:])
+                return Value(Unit(Space.GLOBAL, Counts.OFFSETS))
+            if name == "zip" and element[0] < len(iterable.args):
+                return self._element(frame, place, iterable.args[element[0]], element[1:])
+        if element:
+            return None
+        found = self._evaluate(frame, place, iterable)
+        return joined(found.items) if isinstance(found, Several) else found
+
+    def _at_entry(self, frame: _Frame, path: str) -> Abstract:
+        """What a path holds when a function starts."""
+        function, root = frame.function, path.partition(".")[0]
+        if path != root:
+            return self._from_class(frame, self._attribute_node(path))
+        if path not in function.parameters:
+            return None
+        if frame.arguments is not None:
+            return dict(frame.arguments).get(path)
+        if frame.calls >= _CALLS or self.scenario.lookup.escapes(function):
+            return None
+        sites = self.universe.callers(function)
+        if not 0 < len(sites) <= _SITES:
+            return None
+        found = []
+        for site in sites:
+            passed = argument(function, site.call, path)
+            if passed is None:
+                return None
+            caller = _Frame(site.function, None, frame.calls + 1)
+            reachable = self.scenario.reachable(site.function)
+            places = [place for place in site.nodes if place in reachable]
+            found += [self._evaluate(caller, place, passed) for place in places]
+        return joined(found) if found else None
+
+    # Attributes
+
+    def _attribute(self, frame: _Frame, at: Node, node: ast.Attribute) -> Abstract:
+        if node.attr == "T":
+            return None
+        dotted = dotted_name(node)
+        if dotted is not None:
+            found = self._path(frame, at, dotted)
+        else:
+            found = self._from_class(frame, node)
+        if isinstance(found, Value) and not found.trail:
+            return found.at(Mark(frame.function, node, shorten(node)))
+        return found
+
+    def _from_class(self, frame: _Frame, node: ast.Attribute) -> Abstract:
+        """An attribute by the class of what it is read from."""
+        owners = self._owners(frame.function, node.value)
+        found = [self._attribute_of(owner, node.attr, frame.calls) for owner in owners]
+        known = joined(found) if found else None
+        return None if isinstance(known, Neutral) else known
+
+    def _owners(self, function: Function, node: ast.expr) -> frozenset[ClassSymbol]:
+        found = classes_of(self.universe, function, node)
+        if found or not isinstance(node, ast.Attribute):
+            return found
+        # `metadata.decode`: what the class of `metadata` declares for it.
+        outer = self._owners(function, node.value)
+        return frozenset(c for owner in outer for c in self._declared(owner, node.attr))
+
+    def _declared(self, owner: ClassSymbol, name: str) -> Iterator[ClassSymbol]:
+        """The classes that an annotation in a class body names, a type argument filled in."""
+        linker = self.universe.program.linker
+        argument = ""
+        for entry in self.universe.program.mro(owner).classes:
+            for fact in entry.facts.attributes:
+                if fact.name != name or not fact.annotation:
+                    continue
+                for word in _words(fact.annotation):
+                    found = linker.name(entry.module, word, entry.facts.scopes)
+                    if not isinstance(found, ClassSymbol) and word != "None":
+                        found = linker.name(owner.module, argument, owner.facts.scopes)
+                    if isinstance(found, ClassSymbol):
+                        yield found
+                return
+            argument = self._type_argument(entry) or argument
+
+    def _type_argument(self, symbol: ClassSymbol) -> str:
+        """`T` of a class whose only generic base is `Base[T]`."""
+        text = self.universe.program.modules.text(symbol.module.tree, symbol.path)
+        found = []
+        for line, column, end_line, end_column in symbol.facts.base_positions:
+            written = text.lines[line - 1].encode()[column:end_column].decode()
+            if line == end_line and written.endswith("]"):
+                found.append(written.partition("[")[2][:-1].strip("'\" "))
+        return found[0] if len(found) == 1 else ""
+
+    def _attribute_of(self, owner: ClassSymbol, name: str, calls: int) -> Abstract:
+        for entry in self.universe.program.mro(owner).classes:
+            seed = self._seeds.get((entry.dotted, name))
+            if seed is not None:
+                return Value(UNITS[seed.unit], seed.on_device)
+        key = (owner, name)
+        if key not in self._attributes:
+            self._attributes[key] = None  # an attribute defined in terms of itself says nothing
+            self._attributes[key] = self._find_attribute(owner, name, calls)
+        return self._attributes[key]
+
+    def _find_attribute(self, owner: ClassSymbol, name: str, calls: int) -> Abstract:
+        """What every place that sets an attribute gives it."""
+        if calls >= _CALLS:
+            return None
+        values: list[Abstract] = []
+        lookup = self.scenario.lookup
+        if lookup.property_of(owner, name) is not None:
+            return None
+        sites = list(_first(lookup.constructions(owner), _SITES + 1))
+        if len(sites) > _SITES:
+            return None
+        for site in sites:
+            passed = constructor_argument(self.universe, site.call, owner, name)
+            if passed is not None:
+                frame = _Frame(site.function, None, calls + 1)
+                values += [self._evaluate(frame, place, passed) for place in site.nodes]
+        for method, value, _ in attribute_settings(self.universe, owner, name):
+            if value is not None:
+                values += self._set(method, value, calls)
+        for function, statement, _ in lookup.stores(owner, name):
+            if function.owner is owner:
+                continue  # set through `self`, which the settings hold
+            value = getattr(statement, "value", None)
+            for place in function.graph.at(statement):
+                values.append(
+                    self._evaluate(_Frame(function, None, calls + 1), place, value)
+                    if isinstance(value, ast.expr) and not isinstance(statement, ast.AugAssign)
+                    else None
+                )
+        return joined(values) if values else None
+
+    def _set(self, method: Function, value: ast.expr, calls: int) -> Iterator[Abstract]:
+        for statement in method.homes:
+            if getattr(statement, "value", None) is value:
+                for place in method.graph.at(statement):
+                    yield self._evaluate(_Frame(method, None, calls + 1), place, value)
+
+
+class _Untouched:
+    """A node leaves a path alone."""
+
+
+_UNTOUCHED = _Untouched()
+
+
+def _passed(call: ast.Call, localizer: Localizer, name: str) -> ast.expr | None:
+    """What a call of a localizer passes for one of its parameters."""
+    for keyword in call.keywords:
+        if keyword.arg == name:
+            return keyword.value
+    if name not in localizer.parameters:
+        return None
+    given = call.args[: localizer.parameters.index(name) + 1]
+    whole = len(given) == localizer.parameters.index(name) + 1
+    return given[-1] if whole and not any(isinstance(a, ast.Starred) for a in given) else None
+
+
+def _item(found: Abstract, index: object) -> Abstract:
+    if isinstance(found, Several) and isinstance(index, int):
+        if -len(found.items) <= index < len(found.items):
+            return found.items[index]
+    return None
+
+
+def _first(items: Iterable[CallSite], count: int) -> Iterator[CallSite]:
+    for index, item in enumerate(items):
+        if index == count:
+            return
+        yield item
+
+
+def _words(annotation: str) -> Iterator[str]:
+    """The names in an annotation (`C | None`, `Optional[C]`, `"C"`)."""
+    try:
+        tree = ast.parse(annotation.strip("'\""), mode="eval")
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Name, ast.Attribute)):
+            dotted = dotted_name(node)
+            if dotted is not None:
+                yield dotted
+
+
+def _operands(call: ast.Call) -> list[ast.expr]:
+    """What an elementwise operation is applied to: the receiver of a method first."""
+    given = list(call.args)
+    callee = call.func
+    if isinstance(callee, ast.Attribute) and dotted_name(callee.value) not in _MODULES:
+        given.insert(0, callee.value)
+    return given
+
+
+def _summands(node: ast.expr) -> Iterator[ast.expr]:
+    """The parts of a sum, signs dropped: what a rounded division divides."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
+        yield from _summands(node.left)
+        yield from _summands(node.right)
+    elif isinstance(node, ast.UnaryOp):
+        yield from _summands(node.operand)
+    else:
+        yield node
+
+
+def _base(node: ast.expr) -> str | None:
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    return dotted_name(node)
+
+
+def _loaded(target: ast.expr) -> ast.expr:
+    dotted = dotted_name(target)
+    return ast.parse(dotted, mode="eval").body if dotted is not None else target
+
+
+def _like(place: ast.AST, node: ast.expr) -> ast.expr:
+    return ast.copy_location(node, place)

@@ -1,0 +1,127 @@
+"""The places where a length of one unit is due: arguments of kernels, and fields of records."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dcplint.contracts.model import KernelArgument, Length, Source
+from dcplint.flow.dataclasses import constructor_argument
+from dcplint.flow.functions import Function, argument, callee_name
+from dcplint.flow.types import classes_of
+from dcplint.program.symbols import ClassSymbol
+from dcplint.source.location import Tree
+from dcplint.units.flow import UNITS, UnitFlow
+from dcplint.units.lattice import Counts, Unit
+
+
+@dataclass(frozen=True, slots=True)
+class Sink:
+    """An expression that is given to something that wants `unit`. taker: what that is, in words."""
+
+    function: Function
+    statement: ast.stmt
+    node: ast.expr
+    unit: Unit
+    taker: str
+    source: Source
+
+
+def argument_sinks(flow: UnitFlow) -> Iterator[Sink]:
+    """What the checked tree passes for the arguments that the pack names."""
+    for fact in flow.universe.program.contract.arguments:
+        name = fact.function.rpartition(".")[2]
+        for spelling in sorted(flow.universe.program.spellings(frozenset({name}))):
+            for site in flow.universe.calls_of(spelling):
+                if site.function.module.tree is not Tree.PROJECT:
+                    continue
+                if not _is_call_of(flow, site.function, site.call, fact):
+                    continue
+                passed = _passed(flow, site.function, site.call, fact)
+                if passed is not None:
+                    taker = f"`{name}({fact.argument}=…)`"
+                    unit = UNITS[fact.unit]
+                    yield Sink(site.function, site.statement, passed, unit, taker, fact.source)
+
+
+def _is_call_of(flow: UnitFlow, function: Function, call: ast.Call, fact: KernelArgument) -> bool:
+    owner_name, _, name = fact.function.rpartition(".")
+    if flow.called(function, call) == fact.function:
+        return True
+    # A method, called on an instance of its class or of one that derives from it.
+    if callee_name(call) != name or not isinstance(call.func, ast.Attribute):
+        return False
+    owners: frozenset[ClassSymbol] = classes_of(flow.universe, function, call.func.value)
+    return any(
+        entry.dotted == owner_name
+        for owner in owners
+        for entry in flow.universe.program.mro(owner).classes
+    )
+
+
+def _passed(
+    flow: UnitFlow, function: Function, call: ast.Call, fact: KernelArgument
+) -> ast.expr | None:
+    given = {k.arg for k in call.keywords}
+    if None in given or (fact.given is not None and fact.given not in given):
+        return None
+    for keyword in call.keywords:
+        if keyword.arg == fact.argument:
+            return keyword.value
+    for callee in flow.universe.callees(function, call):
+        return argument(callee, call, fact.argument)
+    if fact.position is not None and fact.position < len(call.args):
+        plain = call.args[: fact.position + 1]
+        if not any(isinstance(a, ast.Starred) for a in plain):
+            return plain[-1]
+    return None
+
+
+def field_sinks(flow: UnitFlow) -> Iterator[Sink]:
+    """What the checked tree stores into the attributes that hold an exact length."""
+    for fact in flow.universe.program.contract.lengths:
+        if UNITS[fact.unit].counts is not Counts.SEQUENCE or UNITS[fact.unit].bound:
+            continue
+        yield from _constructed(flow, fact)
+        yield from _assigned(flow, fact)
+
+
+def _constructed(flow: UnitFlow, fact: Length) -> Iterator[Sink]:
+    program = flow.universe.program
+    record = program.linker.absolute(fact.record)
+    if not isinstance(record, ClassSymbol):
+        return
+    for site in flow.scenario.lookup.constructions(record):
+        if site.function.module.tree is Tree.PROJECT:
+            passed = constructor_argument(flow.universe, site.call, record, fact.name)
+            if passed is not None:
+                yield _field_sink(site.function, site.statement, passed, fact)
+
+
+def _assigned(flow: UnitFlow, fact: Length) -> Iterator[Sink]:
+    for function in flow.universe.mentioning(f".{fact.name} ="):
+        if function.module.tree is not Tree.PROJECT:
+            continue
+        for statement in function.homes:
+            targets = statement.targets if isinstance(statement, ast.Assign) else []
+            for target in targets:
+                if not isinstance(target, ast.Attribute) or target.attr != fact.name:
+                    continue
+                if _carries(flow, function, target.value, fact):
+                    assert isinstance(statement, ast.Assign)
+                    yield _field_sink(function, statement, statement.value, fact)
+
+
+def _carries(flow: UnitFlow, function: Function, node: ast.expr, fact: Length) -> bool:
+    owners = classes_of(flow.universe, function, node)
+    return any(
+        entry.dotted == fact.record
+        for owner in owners
+        for entry in flow.universe.program.mro(owner).classes
+    )
+
+
+def _field_sink(function: Function, statement: ast.stmt, node: ast.expr, fact: Length) -> Sink:
+    taker = f"`{fact.record.rpartition('.')[2]}.{fact.name}`"
+    return Sink(function, statement, node, UNITS[fact.unit], taker, fact.source)
