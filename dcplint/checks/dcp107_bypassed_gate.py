@@ -12,6 +12,9 @@ backend runs under DCP and answers from one shard, or crashes in the first decod
 
 ## Bad
 ```python
+from vllm.platforms.interface import Platform
+
+
 class MyPlatform(Platform):
     @classmethod
     def get_attn_backend_cls(cls, selected_backend, attn_selector_config, num_heads=None):
@@ -20,6 +23,11 @@ class MyPlatform(Platform):
 
 ## Good
 ```python
+from vllm.platforms.interface import Platform
+
+from .attention import MyBackend
+
+
 class MyPlatform(Platform):
     @classmethod
     def get_attn_backend_cls(cls, selected_backend, attn_selector_config, num_heads=None):

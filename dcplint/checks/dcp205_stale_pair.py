@@ -11,17 +11,52 @@ that belongs to another length. Nothing crashes; drafts are rejected and answers
 
 ## Bad
 ```python
+from vllm.distributed.parallel_state import get_dcp_group
+from vllm.v1.attention.backend import AttentionMetadataBuilder, CommonAttentionMetadata
+
+from .lengths import get_dcp_local_seq_lens
+
+
+class MyBuilder(AttentionMetadataBuilder):
+    def build(self, prefix_len, common: CommonAttentionMetadata):
+        return common.dcp_local_seq_lens
+
+
 def drop_rejected(common: CommonAttentionMetadata, rejected):
     common.seq_lens -= rejected  # dcp_local_seq_lens still counts the rejected tokens
     return common
+
+
+def execute(builder: MyBuilder, batch, rejected):
+    local = get_dcp_local_seq_lens(batch.seq_lens, get_dcp_group().world_size)
+    common = CommonAttentionMetadata(seq_lens=batch.seq_lens, dcp_local_seq_lens=local)
+    return builder.build(0, drop_rejected(common, rejected))
 ```
 
 ## Good
 ```python
-def drop_rejected(common: CommonAttentionMetadata, rejected, dcp):
+from vllm.distributed.parallel_state import get_dcp_group
+from vllm.v1.attention.backend import AttentionMetadataBuilder, CommonAttentionMetadata
+
+from .lengths import get_dcp_local_seq_lens
+
+
+class MyBuilder(AttentionMetadataBuilder):
+    def build(self, prefix_len, common: CommonAttentionMetadata):
+        return common.dcp_local_seq_lens
+
+
+def drop_rejected(common: CommonAttentionMetadata, rejected):
     common.seq_lens -= rejected
-    common.dcp_local_seq_lens = localize(common.seq_lens, dcp)
+    shards = get_dcp_group().world_size
+    common.dcp_local_seq_lens = get_dcp_local_seq_lens(common.seq_lens, shards)
     return common
+
+
+def execute(builder: MyBuilder, batch, rejected):
+    local = get_dcp_local_seq_lens(batch.seq_lens, get_dcp_group().world_size)
+    common = CommonAttentionMetadata(seq_lens=batch.seq_lens, dcp_local_seq_lens=local)
+    return builder.build(0, drop_rejected(common, rejected))
 ```
 
 ## How it is confirmed
@@ -29,7 +64,8 @@ The engine's own function runs on a batch with both lengths; what comes out is c
 local lengths of the new ones.
 
 ## Known limits
-Whether a length that is replaced happens to be the same is not proved.
+Whether a length that is replaced happens to be the same is not proved. Only records whose local
+lengths are seen to be filled in are judged.
 """
 
 from __future__ import annotations

@@ -10,16 +10,26 @@ that are already reduced, and localises them a second time.
 
 ## Bad
 ```python
-def build(self, common_prefix_len, common_attn_metadata: CommonAttentionMetadata):
-    lens = common_attn_metadata.seq_lens
-    lens[self.num_decodes:] -= self.query_lens
+from vllm.v1.attention.backend import AttentionMetadataBuilder, CommonAttentionMetadata
+
+
+class MyBuilder(AttentionMetadataBuilder):
+    def build(self, prefix_len, common: CommonAttentionMetadata):
+        lens = common.seq_lens
+        lens[common.num_decodes :] -= common.query_lens
+        return lens
 ```
 
 ## Good
 ```python
-def build(self, common_prefix_len, common_attn_metadata: CommonAttentionMetadata):
-    lens = common_attn_metadata.seq_lens.clone()
-    lens[self.num_decodes:] -= self.query_lens
+from vllm.v1.attention.backend import AttentionMetadataBuilder, CommonAttentionMetadata
+
+
+class MyBuilder(AttentionMetadataBuilder):
+    def build(self, prefix_len, common: CommonAttentionMetadata):
+        lens = common.seq_lens.clone()
+        lens[common.num_decodes :] -= common.query_lens
+        return lens
 ```
 
 ## How it is confirmed

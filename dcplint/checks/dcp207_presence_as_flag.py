@@ -10,22 +10,29 @@ on one shard. A test of the size, with the field asserted inside, would have fai
 
 ## Bad
 ```python
-def build(self, common_prefix_len, common_attn_metadata: CommonAttentionMetadata):
-    local = common_attn_metadata.dcp_local_seq_lens
-    if local is not None:
-        lens = local
-    else:
-        lens = common_attn_metadata.seq_lens
+from vllm.v1.attention.backend import AttentionMetadataBuilder, CommonAttentionMetadata
+
+
+class MyBuilder(AttentionMetadataBuilder):
+    def build(self, prefix_len, common: CommonAttentionMetadata):
+        local = common.dcp_local_seq_lens
+        if local is not None:
+            return local
+        return common.seq_lens
 ```
 
 ## Good
 ```python
-def build(self, common_prefix_len, common_attn_metadata: CommonAttentionMetadata):
-    if self.dcp_world_size > 1:
-        lens = common_attn_metadata.dcp_local_seq_lens
-        assert lens is not None
-    else:
-        lens = common_attn_metadata.seq_lens
+from vllm.distributed.parallel_state import get_dcp_group
+from vllm.v1.attention.backend import AttentionMetadataBuilder, CommonAttentionMetadata
+
+
+class MyBuilder(AttentionMetadataBuilder):
+    def build(self, prefix_len, common: CommonAttentionMetadata):
+        if get_dcp_group().world_size > 1:
+            assert common.dcp_local_seq_lens is not None
+            return common.dcp_local_seq_lens
+        return common.seq_lens
 ```
 
 ## How it is confirmed

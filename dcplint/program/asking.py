@@ -118,7 +118,16 @@ class _Asking:
                 return
             for inner in _blocks(statement):
                 yield from self._silent(inner, asked or self._asks_in_header(statement))
-            asked = asked or self._asks_here(statement)
+            asked = asked or self._asks_before_the_next(statement)
+
+    def _asks_before_the_next(self, statement: ast.stmt) -> bool:
+        """Whether control that comes past a statement may have asked in it."""
+        if not isinstance(statement, ast.If):
+            return self._asks_here(statement)
+        falling = [b for b in (statement.body, statement.orelse) if _falls_through(b)]
+        return self._asks_in_header(statement) or any(
+            self._asks_before_the_next(inner) for block in falling for inner in block
+        )
 
     def _asks_here(self, statement: ast.stmt) -> bool:
         return self.asks(self.symbol.module, statement, _DEPTH)
@@ -137,6 +146,14 @@ def _last(call: ast.Call) -> str:
     if isinstance(callee, ast.Attribute):
         return callee.attr
     return callee.id if isinstance(callee, ast.Name) else ""
+
+
+def _falls_through(block: list[ast.stmt]) -> bool:
+    """Whether control can come past the end of a block."""
+    last = block[-1] if block else None
+    if isinstance(last, ast.If):
+        return _falls_through(last.body) or _falls_through(last.orelse)
+    return not isinstance(last, (ast.Return, ast.Raise))
 
 
 def _blocks(statement: ast.stmt) -> Iterator[list[ast.stmt]]:

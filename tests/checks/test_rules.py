@@ -8,7 +8,7 @@ import pytest
 
 from dcplint.checks.base import DOC_SECTIONS, Registered, all_rules
 from dcplint.findings.model import Severity
-from tests.checks.fixture import CODED, FIXTURES, WAITING, fixtures, lint
+from tests.checks.fixture import CODED, FIXTURES, fixtures, lint
 
 CHECKS = Path(__file__).parents[2] / "dcplint" / "checks"
 
@@ -106,11 +106,6 @@ def test_fixtures_are_enough(registered: Registered) -> None:
     mine = [f for f in fixtures() if f.path.parent == folder]
     assert sum(f.is_bad for f in mine) >= 1, f"{rule.code} has no bad fixture"
     assert sum(not f.is_bad for f in mine) >= 2, f"{rule.code} has fewer than two good fixtures"
-
-
-def test_no_rule_waits_for_fixtures_that_it_has() -> None:
-    assert not {f.rule for f in fixtures()} & WAITING
-    assert {r.rule.code for r in all_rules()} >= WAITING
 
 
 def test_no_folder_of_fixtures_is_without_its_rule() -> None:
