@@ -20,7 +20,7 @@ from dcplint.findings.settle import settle
 from dcplint.findings.suppress import MARKER
 from dcplint.program.build import build_program
 from dcplint.program.engine import Engine, find_engine
-from dcplint.program.index import Index, build_index, import_words
+from dcplint.program.index import Index, build_index, gate_words, import_words
 from dcplint.program.matrix import Row, columns, rows
 from dcplint.program.program import Program
 from dcplint.program.related import field_words, rank_words
@@ -193,7 +193,7 @@ def _index(root: Root, packs: Mapping[str, Pack], options: RunOptions) -> Checke
     for pack in packs.values():
         words.update(import_words(pack))
         words.update(capability.name.encode() for capability in pack.capabilities)
-        words.update(field_words(pack) | rank_words(pack))
+        words.update(field_words(pack) | rank_words(pack) | gate_words(pack.gates))
         accessors.update(accessor.name.encode() for accessor in pack.accessors)
     scanner = Scanner.of(sorted(words), sorted(accessors))
     return Checked(build_index(root, scanner, options.exclude, unsaved), unsaved)

@@ -55,10 +55,11 @@ from collections.abc import Iterator
 
 from dcplint.checks.base import Context, Rule
 from dcplint.checks.capability_evidence import gate_location
+from dcplint.contracts.model import Gate
 from dcplint.facts.expressions import shorten
 from dcplint.facts.positions import position
 from dcplint.findings.model import Evidence, Finding, Role, Severity
-from dcplint.program.asking import Override, overrides
+from dcplint.program.asking import Override, Untold, overrides, untold
 
 RULE = Rule(
     code="DCP107",
@@ -71,17 +72,20 @@ RULE = Rule(
 
 
 def check(context: Context) -> Iterator[Finding]:
-    """Yield a finding for each override that does not ask, wholly or on some path."""
+    """Yield a finding for each override that does not ask, and each call that cannot."""
     for override in overrides(context.program):
-        if not _concerns_dcp(context, override):
+        if not _concerns_dcp(context, override.gate):
             continue
         if not override.asks:
             yield _finding(context, override, ())
         elif override.gate.stage == "selection" and override.silent:
             yield _finding(context, override, override.silent)
+    for call in untold(context.program):
+        if _concerns_dcp(context, call.gate):
+            yield _untold(context, call)
 
 
-def _concerns_dcp(context: Context, override: Override) -> bool:
+def _concerns_dcp(context: Context, asked: Gate) -> bool:
     """Whether what the gate refuses is a class that cannot do DCP."""
     promises = {
         capability.name
@@ -91,7 +95,7 @@ def _concerns_dcp(context: Context, override: Override) -> bool:
     return any(
         gate.capability in promises
         for gate in context.contract.gates
-        if gate.function == override.gate.function
+        if (gate.function, gate.argument) == (asked.function, asked.argument)
     )
 
 
@@ -118,4 +122,21 @@ def _finding(context: Context, override: Override, silent: tuple[ast.Return, ...
         program.location(module, override.method.position),
         symbol=override.method.qualname,
         evidence=tuple(steps),
+    )
+
+
+def _untold(context: Context, untold: Untold) -> Finding:
+    gate = untold.gate
+    name = gate.function.rpartition(".")[2]
+    step = Evidence(
+        f"the gate asks only where it is told `{gate.argument}`: {gate.outcome}",
+        gate_location(context, gate),
+        Role.GATE,
+    )
+    return RULE.finding(
+        f"`{untold.symbol}` asks {name}() of {untold.backend} without `{gate.argument}`: "
+        "it is not refused where it cannot do DCP",
+        context.program.location(untold.module, position(untold.call)),
+        symbol=untold.symbol,
+        evidence=(step,),
     )

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from dcplint.contracts.model import Gate, Site
 from dcplint.facts.expressions import dotted_name
-from dcplint.facts.model import FunctionFacts
+from dcplint.facts.extract import Place, local_bindings
+from dcplint.facts.model import Binding, FunctionFacts
 from dcplint.program.program import Program
 from dcplint.program.symbols import ClassSymbol, FunctionSymbol, Module
 from dcplint.source.tree import walk
@@ -56,6 +57,60 @@ def overrides(program: Program) -> Iterator[Override]:
                     asking.asks(symbol.module, node, _DEPTH),
                     tuple(asking.silent_returns(node)),
                 )
+
+
+@dataclass(frozen=True, slots=True)
+class Untold:
+    """A call of a gate that leaves out the argument which makes it ask. symbol: the function."""
+
+    gate: Gate
+    module: Module
+    symbol: str
+    backend: ClassSymbol
+    call: ast.Call
+
+
+def untold(program: Program) -> Iterator[Untold]:
+    """The calls of gates, on classes of the gate's role, that cannot ask of DCP."""
+    for gate in program.contract.gates:
+        name = gate.function.rpartition(".")[2]
+        for module in program.checked if gate.argument else ():
+            lines = program.modules.text(module.tree, module.facts.path).lines
+            for facts in _functions(module):
+                if not any(f".{name}(" in line for line in lines[slice(*_span(facts))]):
+                    continue
+                node = program.function(module, facts)
+                for call in _calls(node) if node is not None else ():
+                    owner, _, called = (dotted_name(call.func) or "").rpartition(".")
+                    backend = program.linker.name(module, owner, _scopes(node, module))
+                    if called == name and isinstance(backend, ClassSymbol):
+                        if gate.role in program.roles(backend) and not _tells(call, gate):
+                            yield Untold(gate, module, facts.qualname, backend, call)
+
+
+def _functions(module: Module) -> Iterator[FunctionFacts]:
+    yield from module.facts.functions
+    for symbol in module.classes:
+        yield from symbol.facts.methods
+
+
+def _span(facts: FunctionFacts) -> tuple[int, int]:
+    return facts.lines[0] - 1, facts.lines[1]
+
+
+def _scopes(
+    node: ast.FunctionDef | ast.AsyncFunctionDef | None, module: Module
+) -> tuple[tuple[Binding, ...], ...]:
+    """What the function itself binds: it may import the class where it asks it."""
+    facts = module.facts
+    place = Place(facts.path, facts.name, facts.is_package)
+    return (local_bindings(node, place),) if node is not None else ()
+
+
+def _tells(call: ast.Call, gate: Gate) -> bool:
+    """Whether the argument is passed, or may be: by position, or with others."""
+    named = {keyword.arg for keyword in call.keywords}
+    return bool(call.args) or None in named or gate.argument in named
 
 
 def _heirs(program: Program, owner: str) -> Iterator[ClassSymbol]:

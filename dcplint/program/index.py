@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from dcplint.contracts.model import Contract, Pack
+from dcplint.contracts.model import Contract, Gate, Pack
 from dcplint.program.modules import Broken, module_names, package_of
 from dcplint.source.discovery import discover
 from dcplint.source.roots import Root
@@ -81,11 +82,18 @@ class Index:
                 roots |= names
         reached = closure(self.scans, roots, self._aliases_of)
         words = {capability.name.encode() for capability in contract.capabilities}
+        words |= gate_words(contract.gates)
         return tuple(
             path
             for path, found in self.scans.items()
             if words & found.words or any(name in reached for name, _ in found.headers)
         )
+
+
+def gate_words(gates: Iterable[Gate]) -> frozenset[bytes]:
+    """What a module that asks a gate which has to be told of DCP mentions."""
+    asked = (gate.function.rpartition(".")[2] for gate in gates if gate.argument)
+    return frozenset(name.encode() for name in asked)
 
 
 class Imports:
