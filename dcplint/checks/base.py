@@ -20,6 +20,7 @@ from dcplint.findings.model import Confidence, Evidence, Finding, Fix, Location,
 if TYPE_CHECKING:
     from dcplint.contracts.model import Contract
     from dcplint.flow.fields import FieldFlow
+    from dcplint.flow.outputs import OutputFlow
     from dcplint.program.program import Program
     from dcplint.units.flow import UnitFlow
 
@@ -94,6 +95,13 @@ class Context:
         from dcplint.units.flow import UnitFlow
 
         return UnitFlow(self.fields.universe, self.fields.tracer.scenario)
+
+    @cached_property
+    def outputs(self) -> OutputFlow:
+        """What impls owe under DCP and what it is made of; worked out when first asked for."""
+        from dcplint.flow.outputs import OutputFlow
+
+        return OutputFlow(self.program)
 
 
 Check = Callable[[Context], Iterator[Finding]]

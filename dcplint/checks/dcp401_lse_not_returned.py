@@ -47,9 +47,7 @@ from collections.abc import Iterator
 from dcplint.checks import capability_evidence
 from dcplint.checks.base import Context, Rule
 from dcplint.findings.model import Evidence, Finding, Role, Severity
-from dcplint.flow.outputs import Missing, OutputFlow, Owed
-from dcplint.program.dcp_use import refusal
-from dcplint.program.reach import refusing_impls
+from dcplint.flow.outputs import Missing, Owed
 from dcplint.source.location import Tree
 
 RULE = Rule(
@@ -66,12 +64,9 @@ def check(context: Context) -> Iterator[Finding]:
     """Yield a finding per place that returns None for the LSE, with every class that it fails."""
     if not context.contract.outputs:
         return
-    program, flow = context.program, OutputFlow(context.program)
     places: dict[object, list[tuple[Owed, Missing]]] = {}
-    for owed in flow.owed():
-        if refusal(program, owed.symbol) is not None or refusing_impls(program, owed.symbol):
-            continue
-        for missing in flow.missing(owed):
+    for owed in context.outputs.owed:
+        for missing in context.outputs.missing(owed):
             key = (missing.origin.module, missing.origin.position)
             places.setdefault(key, []).append((owed, missing))
     for found in places.values():

@@ -63,10 +63,8 @@ from dcplint.facts.positions import position
 from dcplint.findings.model import Evidence, Finding, Role, Severity
 from dcplint.flow.functions import callee_name
 from dcplint.flow.outputs import OutputFlow
-from dcplint.program.dcp_use import refusal
 from dcplint.program.guards import Guards
 from dcplint.program.program import Method, Program
-from dcplint.program.reach import refusing_impls
 from dcplint.program.symbols import ClassSymbol
 from dcplint.source.tree import walk
 
@@ -121,7 +119,6 @@ def check(context: Context) -> Iterator[Finding]:
     """Yield a finding per kernel call and argument that the DCP branch leaves out."""
     program = context.program
     told: set[object] = set()
-    flow = OutputFlow(program)
     for symbol in program.classes("impl"):
         for branch in _branches(program, symbol):
             for call, sibling, name in _dropped(branch):
@@ -129,7 +126,7 @@ def check(context: Context) -> Iterator[Finding]:
                 if key in told:
                     continue
                 told.add(key)
-                if _is_refused(flow, symbol, sibling.given[name]):
+                if _is_refused(context.outputs, symbol, sibling.given[name]):
                     continue
                 yield _finding(context, call, sibling, name)
 
@@ -200,12 +197,11 @@ def _is_same_kernel(call: _Call, sibling: _Call) -> bool:
 
 def _is_refused(flow: OutputFlow, symbol: ClassSymbol, value: ast.expr) -> bool:
     """Whether the class cannot run under DCP, or not with this argument."""
-    program = flow.program
-    if refusal(program, symbol) is not None or refusing_impls(program, symbol):
+    if not flow.may_run(symbol):
         return True
     name = (dotted_name(value) or "").rpartition(".")[2]
     refused = {(f"{name} is None", True), (name, False)}
-    return any(len(clause) == 1 and clause <= refused for clause in flow.refused(symbol))
+    return any(len(clause) == 1 and clause <= refused for clause in flow.refused.of(symbol))
 
 
 def _finding(context: Context, call: _Call, sibling: _Call, name: str) -> Finding:

@@ -8,6 +8,7 @@ constructor refuses speak of what a method asks later. It is used only to rule p
 from __future__ import annotations
 
 import ast
+import copy
 from collections.abc import Callable, Iterable
 
 Literal = tuple[str, bool]
@@ -99,3 +100,11 @@ def _is_dotted(node: ast.expr) -> bool:
     while isinstance(node, ast.Attribute):
         node = node.value
     return isinstance(node, ast.Name)
+
+
+def bare_text(bare: Bare, test: ast.expr) -> str:
+    """What names `test`."""
+    try:
+        return ast.unparse(bare.visit(copy.deepcopy(test)))
+    except RecursionError:
+        return "…"

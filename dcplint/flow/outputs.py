@@ -1,33 +1,26 @@
-"""What the methods that owe a value under DCP really return, path by path.
-
-A method is walked forwards for one class: `self` and `super()` are that class's. Each way to a
-return keeps the tests that lead there; a way that contradicts itself, or what the constructors of
-the class and of its metadata builder refuse under DCP, cannot happen. A value that is not made here
-is unknown and nothing is said of it.
-"""
+"""The values that methods owe under DCP: who owes them, and what they are made of."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from dcplint.contracts.model import Output
-from dcplint.facts.expressions import dotted_name, shorten
-from dcplint.facts.positions import position
-from dcplint.flow.clauses import Bare, Clause, Clauses, can_hold, clauses
-from dcplint.flow.functions import Function, Universe, argument, default
+from dcplint.flow.clauses import can_hold
+from dcplint.flow.dispatch import Dispatch
+from dcplint.flow.functions import Function, Universe
+from dcplint.flow.origins import Origin, Origins
+from dcplint.flow.refused import Refused
 from dcplint.flow.scenario import Scenario
 from dcplint.flow.settled import Settled
-from dcplint.flow.trace import State, Step, null_test
+from dcplint.flow.trace import State, Step
+from dcplint.flow.ways import TooManyWays, Value, Walk, Way
+from dcplint.program.dcp_use import refusal
 from dcplint.program.program import Program
+from dcplint.program.reach import refusing_impls
 from dcplint.program.symbols import ClassSymbol
-from dcplint.source.tree import copied, walk
-
-_DEPTH = 5
-_WAYS = 400
-_LONG = 200
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,582 +33,113 @@ class Owed:
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
-    """What is known of a value. meaning: what it was given, for naming tests of it.
-
-    origin: where it becomes None. truth: whether it is true, where that is known.
-    """
-
-    state: State = State.UNKNOWN
-    elements: tuple[Value, ...] | None = None
-    origin: Step | None = None
-    truth: bool | None = None
-    meaning: ast.expr | None = None
-
-    def element(self, index: int) -> Value:
-        """One element of a tuple."""
-        if self.elements is not None and index < len(self.elements):
-            return self.elements[index]
-        return Value()
-
-
-@dataclass(frozen=True, slots=True)
-class Way:
-    """One way through a function up to some point: its variables and the tests it has passed.
-
-    tests: as written, for people. returned: the result, where it has left the function.
-    """
-
-    env: Mapping[str, Value]
-    under: Clauses = ()
-    tests: tuple[str, ...] = ()
-    returned: Value | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Missing:
-    """A way on which an owed value is None."""
+    """A way on which an owed value is None. tests: what leads there, as written."""
 
     origin: Step
     tests: tuple[str, ...]
 
 
-class TooManyWays(Exception):
-    """A function has more ways through it than are worth walking."""
-
-
+@dataclass
 class OutputFlow:
     """The outputs of a program, followed through helpers and inherited overrides."""
 
-    def __init__(self, program: Program) -> None:
-        self.program = program
-        self._refused: dict[ClassSymbol, Clauses] = {}
+    program: Program
+    _origins: dict[ClassSymbol, Origins] = field(default_factory=dict)
 
     @cached_property
     def universe(self) -> Universe:
-        """The modules of every class that owes something, and of its bases."""
-        roles = {output.role for output in self.program.contract.outputs}
-        classes = [symbol for role in roles for symbol in self.program.classes(role)]
+        """The modules of every impl, and of its bases."""
         modules = dict.fromkeys(
-            entry.module for symbol in classes for entry in self.program.mro(symbol).classes
+            entry.module
+            for symbol in self.program.classes("impl")
+            for entry in self.program.mro(symbol).classes
         )
         return Universe(self.program, tuple(modules))
 
     @cached_property
+    def scenario(self) -> Scenario:
+        """What tests are with DCP on."""
+        return Scenario(self.universe)
+
+    @cached_property
     def settled(self) -> Settled:
         """What flags are with DCP on."""
-        return Settled(self.universe, Scenario(self.universe))
+        return Settled(self.universe, self.scenario)
 
-    def owed(self) -> Iterator[Owed]:
-        """Every concrete class that promises an output, with the method that owes it."""
-        for output in self.program.contract.outputs:
-            promise = self.program.contract.capability(output.role, output.capability)
+    @cached_property
+    def refused(self) -> Refused:
+        """What constructors refuse."""
+        return Refused(self.universe, self.scenario)
+
+    @cached_property
+    def owed(self) -> tuple[Owed, ...]:
+        """Every concrete class that promises an output and may run under DCP, with the method."""
+        return tuple(self._find_owed())
+
+    def _find_owed(self) -> Iterator[Owed]:
+        program = self.program
+        for output in program.contract.outputs:
+            promise = program.contract.capability(output.role, output.capability)
             if promise is None:
                 continue
-            for symbol in self.program.classes(output.role):
-                if self.program.abstract_methods(symbol) != frozenset():
+            for symbol in program.classes(output.role):
+                if program.abstract_methods(symbol) != frozenset():
                     continue
-                if self.program.promise(symbol, promise).holds() is not True:
+                if program.promise(symbol, promise).holds() is not True:
                     continue
-                method = self.program.method(symbol, output.method)
-                if method is None:
+                method = program.method(symbol, output.method)
+                if method is None or not self.may_run(symbol):
                     continue
                 function = self.universe.function(method.owner.module, method.facts)
                 if function is not None:
                     yield Owed(output, symbol, function)
 
+    def may_run(self, symbol: ClassSymbol) -> bool:
+        """Whether neither its constructor nor a gate refuses an impl under DCP."""
+        return refusal(self.program, symbol) is None and not refusing_impls(self.program, symbol)
+
+    def origins(self, symbol: ClassSymbol) -> Origins:
+        """What makes values in the methods of `symbol`."""
+        if symbol not in self._origins:
+            dispatch = Dispatch(self.universe, symbol)
+            self._origins[symbol] = Origins(dispatch, self.scenario)
+        return self._origins[symbol]
+
+    def made_of(self, owed: Owed) -> tuple[Origin, ...] | None:
+        """What the owed value can be, whichever way it comes about; None where that is too much."""
+        return self.origins(owed.symbol).returned(owed.method, (owed.output.element,))
+
     def missing(self, owed: Owed) -> tuple[Missing, ...]:
         """Where the method can return None in place of the value, once per place."""
-        # Few methods have a None in them at all: those are looked at closely.
-        found = self._none_ways(owed, closely=False)
-        if found is None or found:
-            found = self._none_ways(owed, closely=True)
+        made = self.made_of(owed)
+        if made is not None and not any(origin.is_none for origin in made):
+            return ()
+        # Few ways have a None at their end: the flags that they ask are looked at closely.
+        ways = self._none_ways(owed)
+        tests = frozenset(test for way, _ in ways for test in way.asked)
+        if tests:
+            ways = self._none_ways(owed, tests)
         places: dict[object, Missing] = {}
-        for origin, tests in found or ():
+        for way, origin in ways:
             key = (origin.module, origin.position)
-            if key not in places or len(tests) < len(places[key].tests):
-                places[key] = Missing(origin, tests)
+            if key not in places or len(way.tests) < len(places[key].tests):
+                places[key] = Missing(origin, way.tests)
         return tuple(places.values())
 
-    def _none_ways(self, owed: Owed, closely: bool) -> list[tuple[Step, tuple[str, ...]]] | None:
-        """Where the value is None, and the tests that lead there; None if there is too much."""
-        walk = _Walk(self, owed.symbol, closely)
+    def _none_ways(
+        self, owed: Owed, closely: frozenset[ast.expr] = frozenset()
+    ) -> list[tuple[Way, Step]]:
+        """The ways on which the value is None, and where it becomes so; none if they are many."""
+        walk = Walk(self.origins(owed.symbol).dispatch, self.settled, closely)
+        refused = self.refused.of(owed.symbol)
         found = []
         try:
             for way in walk.ways(owed.method, {}, 0):
                 value = (way.returned or Value()).element(owed.output.element)
-                if value.state is not State.NONE or value.origin is None:
-                    continue
-                if can_hold((*way.under, *self.refused(owed.symbol))):
-                    found.append((value.origin, way.tests))
+                if value.state is State.NONE and value.origin is not None:
+                    if can_hold((*way.under, *refused)):
+                        found.append((way, value.origin))
         except TooManyWays:
-            return None
+            return []
         return found
-
-    # What constructors refuse
-
-    def refused(self, symbol: ClassSymbol) -> Clauses:
-        """What holds of an instance of `symbol` under DCP, since constructors refuse all else."""
-        if symbol not in self._refused:
-            owners = [symbol, *self._builders(symbol)]
-            self._refused[symbol] = tuple(
-                clause
-                for owner in owners
-                for function in self._constructors(owner)
-                for clause in self._refused_by(function)
-            )
-        return self._refused[symbol]
-
-    def _builders(self, impl: ClassSymbol) -> Iterator[ClassSymbol]:
-        accessors = {a.returns: a.name for a in self.program.contract.accessors}
-        for backend in self.program.classes("backend"):
-            if self.program.result(backend, accessors.get("impl", "")) is impl:
-                builder = self.program.result(backend, accessors.get("builder", ""))
-                if builder is not None:
-                    yield builder
-
-    def _constructors(self, symbol: ClassSymbol) -> Iterator[Function]:
-        for owner in self.program.attributes.constructors(symbol, "__init__"):
-            for facts in owner.facts.methods:
-                if facts.name == "__init__":
-                    function = self.universe.function(owner.module, facts)
-                    if function is not None:
-                        yield function
-
-    def _refused_by(self, function: Function) -> Iterator[Clause]:
-        if any(isinstance(node, ast.Return) for node in function.homes):
-            return
-        given = dict(_given_once(function))
-        bare = Bare(given.get)
-
-        def name(test: ast.expr) -> str:
-            return _text(bare, test)
-
-        def truth(test: ast.expr) -> bool | None:
-            return self.settled.scenario.truth(function, test)
-
-        for node in function.homes:
-            if not isinstance(node, (ast.Raise, ast.Assert)):
-                continue
-            parts: list[Clause] = []
-            home: ast.stmt | None = node
-            plain = True
-            while home is not None:
-                place = function.homes[home]
-                if isinstance(place.parent, ast.If):
-                    taken = place.block is place.parent.body
-                    parts += clauses(place.parent.test, taken, truth, name)
-                elif place.parent is not None:
-                    plain = False
-                home = place.parent
-            if isinstance(node, ast.Assert):
-                parts += clauses(node.test, False, truth, name)
-            if plain and all(len(part) == 1 for part in parts):
-                yield frozenset((text, not holds) for part in parts for text, holds in part)
-
-
-def _given_once(function: Function) -> Iterator[tuple[str, ast.expr]]:
-    """Variables that are assigned once, with what they are given."""
-    counted: dict[str, list[ast.expr]] = {}
-    for node in function.homes:
-        if isinstance(node, ast.Assign):
-            for target in node.targets:
-                if isinstance(target, ast.Name):
-                    counted.setdefault(target.id, []).append(node.value)
-    for name, values in counted.items():
-        if len(values) == 1 and name not in function.parameters:
-            yield name, Bare(lambda _: None).visit(copied(values[0]))
-
-
-def _text(bare: Bare, test: ast.expr) -> str:
-    try:
-        return ast.unparse(bare.visit(copied(test)))
-    except RecursionError:
-        return "…"
-
-
-@dataclass
-class _Walk:
-    """Walks methods of one class forwards.
-
-    closely: flags are followed to where they are set; if not, only DCP itself decides tests.
-    """
-
-    flow: OutputFlow
-    symbol: ClassSymbol
-    closely: bool = True
-    count: int = 0
-    _relevant: dict[Function, frozenset[str]] = field(default_factory=dict)
-
-    def ways(self, function: Function, given: Mapping[str, Value], depth: int) -> Iterator[Way]:
-        """Every way to a return of `function`, called with `given`."""
-        for way in self.block(function, function.node.body, Way(dict(given)), depth):
-            if way.returned is None:
-                step = _step(
-                    function, function.node.body[-1], f"{function.qualname} returns nothing"
-                )
-                way = replace(way, returned=Value(State.NONE, origin=step))
-            yield way
-
-    def block(
-        self, function: Function, body: list[ast.stmt], way: Way, depth: int
-    ) -> Iterator[Way]:
-        """Every way through the statements of `body`; those that raise or jump are left out."""
-        if not body:
-            yield way
-            return
-        for after in self.statement(function, body[0], way, depth):
-            if after.returned is not None:
-                yield after
-            else:
-                yield from self.block(function, body[1:], after, depth)
-
-    def statement(self, function: Function, node: ast.stmt, way: Way, depth: int) -> Iterator[Way]:
-        """Every way on from `node`."""
-        self.count += 1
-        if self.count > _WAYS * 50:
-            raise TooManyWays
-        if isinstance(node, ast.Return):
-            if node.value is None:
-                step = _step(function, node, f"{function.qualname} returns nothing")
-                yield replace(way, returned=Value(State.NONE, origin=step))
-                return
-            for value, after in self.value(function, node.value, way, depth):
-                yield replace(after, returned=value)
-        elif isinstance(node, (ast.Raise, ast.Continue, ast.Break)):
-            return
-        elif isinstance(node, ast.Assert):
-            yield from self.when(function, node.test, True, way, told=False)
-        elif isinstance(node, ast.If):
-            yield from self.branch(function, node, way, depth)
-        elif isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
-            targets: list[ast.expr] = []
-            targets += node.targets if isinstance(node, ast.Assign) else [node.target]
-            yield from self.assign(function, targets, node.value, way, depth)
-        elif isinstance(node, (ast.With, ast.AsyncWith)):
-            yield from self.block(function, node.body, way, depth)
-        elif isinstance(node, ast.Try):  # as it runs where nothing is raised
-            body = [*node.body, *node.orelse, *node.finalbody]
-            yield from self.block(function, body, way, depth)
-        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            yield way
-        else:
-            yield self.blurred(node, way)
-
-    def branch(self, function: Function, node: ast.If, way: Way, depth: int) -> Iterator[Way]:
-        """Both sides of a test, or both at once where neither matters."""
-        if not self.matters(function, node):
-            yield self.blurred(node, way)
-            return
-        for side, holds in ((node.body, True), (node.orelse, False)):
-            for inside in self.when(function, node.test, holds, way):
-                yield from self.block(function, side, inside, depth)
-
-    def when(
-        self, function: Function, test: ast.expr, holds: bool, way: Way, told: bool = True
-    ) -> Iterator[Way]:
-        """The way on which `test` came out as `holds`, if there is one."""
-
-        def meaning(name: str) -> ast.expr | None:
-            found = way.env.get(name)
-            return found.meaning if found is not None else None
-
-        bare = Bare(meaning)
-        if self.is_doubt(function, test, holds, way):
-            return
-        known = self.truth(function, test, way)
-        if known is not None:
-            if known is holds:
-                yield way
-            return
-        found = clauses(
-            test, holds, lambda t: self.truth(function, t, way), lambda t: _text(bare, t)
-        )
-        under = (*way.under, *found)
-        if can_hold(under):
-            text = shorten(test) if holds else f"not ({shorten(test)})"
-            yield replace(way, under=under, tests=(*way.tests, text) if told else way.tests)
-
-    def is_doubt(self, function: Function, test: ast.expr, holds: bool, way: Way) -> bool:
-        """Whether the test finds None what a call returned of which nothing is known.
-
-        That code is ready for a None does not say that there is one.
-        """
-        tested = null_test(test)
-        if tested is None or tested[1] is not holds or len(tested[0]) != 1:
-            return False
-        name = str(tested[0][0])
-        found = way.env.get(name)
-        return (
-            found is not None
-            and name not in function.parameters
-            and found.state is State.UNKNOWN
-            and found.meaning is None
-        )
-
-    def truth(self, function: Function, test: ast.expr, way: Way) -> bool | None:
-        """What a test is on a way; None where the way does not tell."""
-        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-            inner = self.truth(function, test.operand, way)
-            return None if inner is None else not inner
-        if isinstance(test, ast.BoolOp):
-            deciding = isinstance(test.op, ast.Or)
-            truths = [self.truth(function, part, way) for part in test.values]
-            if deciding in truths:
-                return deciding
-            return None if None in truths else not deciding
-        tested = null_test(test)
-        if tested is not None and len(tested[0]) == 1:
-            found = way.env.get(str(tested[0][0]), Value())
-            if found.state is State.NONE:
-                return tested[1]
-            if found.state is State.SET:
-                return not tested[1]
-        if isinstance(test, ast.Name) and test.id in way.env:
-            found = way.env[test.id]
-            if found.truth is not None or test.id in function.parameters:
-                return found.truth
-        return self.known(function, test)
-
-    def known(self, function: Function, test: ast.expr) -> bool | None:
-        """What a test is whenever DCP is on."""
-        settled = self.flow.settled
-        return (settled if self.closely else settled.scenario).truth(function, test)
-
-    def matters(self, function: Function, node: ast.stmt) -> bool:
-        """Whether a statement can leave the function or set what it returns."""
-        relevant = self.relevant(function)
-        return any(
-            isinstance(inner, (ast.Return, ast.Raise))
-            or (
-                isinstance(inner, ast.Name)
-                and isinstance(inner.ctx, ast.Store)
-                and inner.id in relevant
-            )
-            for inner in walk(node)
-        )
-
-    def relevant(self, function: Function) -> frozenset[str]:
-        """The variables that can be what the function returns."""
-        if function not in self._relevant:
-            names: set[str] = set()
-            for node in function.homes:
-                if isinstance(node, ast.Return) and node.value is not None:
-                    names |= set(_carried(node.value))
-            before = -1
-            while len(names) > before:
-                before = len(names)
-                for node in function.homes:
-                    if isinstance(node, ast.Assign) and any(
-                        isinstance(t, ast.Name) and t.id in names for t in node.targets
-                    ):
-                        names |= set(_carried(node.value))
-            self._relevant[function] = frozenset(names)
-        return self._relevant[function]
-
-    def blurred(self, node: ast.stmt, way: Way) -> Way:
-        """Past a statement that is not followed: what it may set is unknown."""
-        names = {
-            inner.id
-            for inner in walk(node)
-            if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store)
-        }
-        return replace(way, env={**way.env, **{name: Value() for name in names}}) if names else way
-
-    def assign(
-        self, function: Function, targets: list[ast.expr], value: ast.expr, way: Way, depth: int
-    ) -> Iterator[Way]:
-        """Past an assignment."""
-        stored = {
-            n.id
-            for target in targets
-            for n in walk(target)
-            if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
-        }
-        if not stored & self.relevant(function):
-            env = dict(way.env)
-            for target in targets:
-                if isinstance(target, ast.Name):
-                    env[target.id] = Value(meaning=self.meaning(value, way))
-            env.update(
-                {
-                    n: Value()
-                    for n in stored
-                    if n not in {t.id for t in targets if isinstance(t, ast.Name)}
-                }
-            )
-            yield replace(way, env=env)
-            return
-        for found, after in self.value(function, value, way, depth):
-            env = dict(after.env)
-            for target in targets:
-                _bind(target, found, env)
-            yield replace(after, env=env)
-
-    def meaning(self, value: ast.expr, way: Way) -> ast.expr | None:
-        """What a test of a variable given `value` is a test of."""
-        if sum(1 for _ in walk(value)) > _LONG:
-            return None
-
-        def meaning(name: str) -> ast.expr | None:
-            found = way.env.get(name)
-            return found.meaning if found is not None else None
-
-        return Bare(meaning).visit(copied(value))  # type: ignore[no-any-return]
-
-    # Expressions
-
-    def value(
-        self, function: Function, node: ast.expr, way: Way, depth: int
-    ) -> Iterator[tuple[Value, Way]]:
-        """What an expression can be, each with the way on which it is."""
-        if isinstance(node, ast.Constant):
-            if node.value is None:
-                step = _step(function, node, "None")
-                yield Value(State.NONE, origin=step, truth=False, meaning=node), way
-            else:
-                yield Value(State.SET, truth=bool(node.value), meaning=node), way
-        elif isinstance(node, ast.Name):
-            yield way.env.get(node.id, Value(meaning=node)), way
-        elif isinstance(node, (ast.Tuple, ast.List)):
-            yield from self.display(function, node.elts, (), way, depth)
-        elif isinstance(node, ast.IfExp):
-            for branch, holds in ((node.body, True), (node.orelse, False)):
-                for inside in self.when(function, node.test, holds, way):
-                    yield from self.value(function, branch, inside, depth)
-        elif isinstance(node, ast.NamedExpr):
-            for found, after in self.value(function, node.value, way, depth):
-                yield found, replace(after, env={**after.env, node.target.id: found})
-        elif isinstance(node, ast.Subscript):
-            index = node.slice.value if isinstance(node.slice, ast.Constant) else None
-            for found, after in self.value(function, node.value, way, depth):
-                yield (found.element(index) if isinstance(index, int) else Value()), after
-        elif isinstance(node, ast.BinOp):
-            yield Value(State.SET), way
-        elif isinstance(node, ast.Call):
-            yield from self.call(function, node, way, depth)
-        else:
-            truth = self.known(function, node)
-            yield Value(truth=truth, meaning=self.meaning(node, way)), way
-
-    def display(
-        self,
-        function: Function,
-        rest: list[ast.expr],
-        done: tuple[Value, ...],
-        way: Way,
-        depth: int,
-    ) -> Iterator[tuple[Value, Way]]:
-        """The values of a tuple's elements, left to right."""
-        if not rest:
-            yield Value(State.SET, elements=done), way
-            return
-        if isinstance(rest[0], ast.Starred):
-            yield Value(), way
-            return
-        for found, after in self.value(function, rest[0], way, depth):
-            yield from self.display(function, rest[1:], (*done, found), after, depth)
-
-    def call(
-        self, function: Function, call: ast.Call, way: Way, depth: int
-    ) -> Iterator[tuple[Value, Way]]:
-        """What a call returns, where it runs a function that can be read."""
-        if dotted_name(call.func) in ("cast", "typing.cast") and len(call.args) == 2:
-            yield from self.value(function, call.args[1], way, depth)
-            return
-        callee = self.callee(function, call)
-        if callee is None or depth >= _DEPTH:
-            yield Value(), self.called(call, callee, way)
-            return
-        given = {
-            name: self.passed(function, callee, call, name, way)
-            for name in callee.parameters[1 if callee.is_method else 0 :]
-        }
-        for inside in list(self.ways(callee, given, depth + 1)):
-            under = (*way.under, *inside.under)
-            if inside.returned is not None and can_hold(under):
-                after = self.called(call, callee, way)
-                yield (
-                    inside.returned,
-                    replace(after, under=under, tests=(*way.tests, *inside.tests)),
-                )
-
-    def called(self, call: ast.Call, callee: Function | None, way: Way) -> Way:
-        """After a call: a nested function may have set variables of this one."""
-        if callee is None or callee.outer is None:
-            return way
-        shared = [n for s in callee.homes if isinstance(s, ast.Nonlocal) for n in s.names]
-        return replace(way, env={**way.env, **{name: Value() for name in shared}})
-
-    def passed(
-        self, function: Function, callee: Function, call: ast.Call, name: str, way: Way
-    ) -> Value:
-        """What a call gives a parameter."""
-        node = argument(callee, call, name)
-        if node is None:
-            return Value()
-        where = callee if node is default(callee, name) else function
-        if isinstance(node, ast.Name) and node.id in way.env:
-            return way.env[node.id]
-        if isinstance(node, ast.Constant):
-            return next(self.value(where, node, way, _DEPTH))[0]
-        truth = self.known(where, node)
-        return Value(truth=truth, meaning=self.meaning(node, way))
-
-    def callee(self, function: Function, call: ast.Call) -> Function | None:
-        """The one function that a call runs when `self` is of the class at hand."""
-        node = call.func
-        if isinstance(node, ast.Attribute):
-            receiver = node.value
-            if isinstance(receiver, ast.Name) and receiver.id in ("self", "cls"):
-                return self.method(node.attr, None)
-            if isinstance(receiver, ast.Call) and dotted_name(receiver.func) == "super":
-                return self.method(node.attr, function.owner)
-        found = self.flow.universe.callees(function, call)
-        return found[0] if len(found) == 1 and found[0].owner is None else None
-
-    def method(self, name: str, after: ClassSymbol | None) -> Function | None:
-        """The class's method of that name; the one behind `after` in its order, where given."""
-        entries = self.flow.program.mro(self.symbol).entries
-        if after is not None:
-            if after not in entries:
-                return None
-            entries = entries[entries.index(after) + 1 :]
-        for entry in entries:
-            if not isinstance(entry, ClassSymbol):
-                if entry.neutral:
-                    continue
-                return None
-            for facts in reversed(entry.facts.methods):
-                if facts.name == name:
-                    return self.flow.universe.function(entry.module, facts)
-        return None
-
-
-def _carried(value: ast.expr) -> Iterator[str]:
-    """Variables that an expression hands on as they are."""
-    if isinstance(value, ast.Name):
-        yield value.id
-    elif isinstance(value, (ast.Tuple, ast.List)):
-        for element in value.elts:
-            yield from _carried(element)
-    elif isinstance(value, ast.IfExp):
-        yield from _carried(value.body)
-        yield from _carried(value.orelse)
-    elif isinstance(value, (ast.Subscript, ast.NamedExpr)):
-        yield from _carried(value.value)
-
-
-def _bind(target: ast.expr, value: Value, env: dict[str, Value]) -> None:
-    if isinstance(target, ast.Name):
-        env[target.id] = value
-    elif isinstance(target, (ast.Tuple, ast.List)):
-        starred = any(isinstance(e, ast.Starred) for e in target.elts)
-        for index, element in enumerate(target.elts):
-            _bind(element, Value() if starred else value.element(index), env)
-    elif isinstance(target, ast.Starred):
-        _bind(target.value, Value(), env)
-
-
-def _step(function: Function, node: ast.AST, text: str) -> Step:
-    return Step(function.module, position(node), text, function.qualname)

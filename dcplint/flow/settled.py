@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TypeVar
 
 from dcplint.facts.model import Setting
@@ -19,6 +20,7 @@ from dcplint.source.tree import walk
 
 K = TypeVar("K")
 _DEPTH = 9
+_SETTLED = (ast.Constant, ast.Name, ast.Attribute, ast.Call, ast.IfExp, ast.UnaryOp, ast.BoolOp)
 _LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 
 
@@ -129,8 +131,10 @@ class Settled:
         return None if None in truths else Constant(not deciding)
 
     def _compared(self, function: Function, node: ast.Compare) -> Constant | None:
-        left = self.value(function, node.left)
-        right = self.value(function, node.comparators[0])
+        sides = (node.left, node.comparators[0])
+        if not all(isinstance(side, _SETTLED) for side in sides):
+            return None
+        left, right = map(partial(self.value, function), sides)
         if left is None or right is None:
             return None
         operator, (a, b) = node.ops[0], (left.value, right.value)
@@ -178,7 +182,6 @@ class Settled:
         return self._attributes[name]
 
     def _settings(self, name: str) -> Constant | None:
-        values: list[tuple[Function, ast.expr]] = []
         found: Constant | None = None
         for module in self.universe.modules:
             for symbol in module.classes:
@@ -190,19 +193,21 @@ class Settled:
                         if found is not None and default != found:
                             return None
                         found = default
+        is_set = False
         for function in self._setters(name):
             if function.node.name == name and function.is_property:
                 return None
             for statement in function.mentions.get(name, ()):
-                settings = list(_set(statement, name))
-                if settings and self.reachable(function, statement):
-                    if None in settings:
+                for given in _set(statement, name):
+                    # Most are not constants, which shows at once; that they can run, later.
+                    value = None if given is None else self.value(function, given)
+                    differs = value is None or (found is not None and value != found)
+                    if (differs or not is_set) and not self.reachable(function, statement):
+                        continue
+                    if differs:
                         return None
-                    values += [(function, value) for value in settings if value is not None]
-        if not values:
-            return None
-        common = self._same(values)
-        return common if found is None or common == found else None
+                    found, is_set = value, True
+        return found if is_set else None
 
     def _setters(self, name: str) -> Iterator[Function]:
         """The functions whose text looks as if it gave something of that name a value."""

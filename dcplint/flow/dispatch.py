@@ -1,0 +1,61 @@
+"""Which function a call runs when `self` is of one known class."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+
+from dcplint.facts.expressions import dotted_name
+from dcplint.flow.functions import Function, Universe
+from dcplint.program.symbols import ClassSymbol
+
+
+@dataclass(frozen=True)
+class Dispatch:
+    """Calls inside the methods of `symbol`, as an instance of that very class makes them."""
+
+    universe: Universe
+    symbol: ClassSymbol
+    _callees: dict[tuple[Function, ast.Call], Function | None] = field(default_factory=dict)
+
+    def callee(self, function: Function, call: ast.Call) -> Function | None:
+        """The one function that `call`, made by `function`, runs; None where it is not known."""
+        key = (function, call)
+        if key not in self._callees:
+            self._callees[key] = self._find_callee(function, call)
+        return self._callees[key]
+
+    def _find_callee(self, function: Function, call: ast.Call) -> Function | None:
+        node = call.func
+        if isinstance(node, ast.Attribute):
+            if isinstance(node.value, ast.Name) and node.value.id == receiver_name(function):
+                return self.method(node.attr)
+            if isinstance(node.value, ast.Call) and dotted_name(node.value.func) == "super":
+                return self.method(node.attr, function.owner)
+        found = self.universe.callees(function, call)
+        return found[0] if len(found) == 1 and found[0].owner is None else None
+
+    def method(self, name: str, after: ClassSymbol | None = None) -> Function | None:
+        """The class's method of that name; the one behind `after` in its order, where given."""
+        entries = self.universe.program.mro(self.symbol).entries
+        if after is not None:
+            if after not in entries:
+                return None
+            entries = entries[entries.index(after) + 1 :]
+        for entry in entries:
+            if not isinstance(entry, ClassSymbol):
+                if entry.neutral:
+                    continue
+                return None
+            for facts in reversed(entry.facts.methods):
+                if facts.name == name:
+                    return self.universe.function(entry.module, facts)
+        return None
+
+
+def receiver_name(function: Function) -> str | None:
+    """What a method, or a function nested in one, calls the instance (or the class)."""
+    outermost = function
+    while outermost.outer is not None:
+        outermost = outermost.outer
+    return outermost.parameters[0] if outermost.is_method and outermost.parameters else None

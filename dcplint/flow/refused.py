@@ -1,0 +1,94 @@
+"""What constructors refuse under DCP, as clauses that then hold of every instance."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from dcplint.flow.clauses import Bare, Clause, Clauses, bare_text, clauses
+from dcplint.flow.functions import Function, Universe
+from dcplint.flow.scenario import Scenario
+from dcplint.program.symbols import ClassSymbol
+
+
+@dataclass
+class Refused:
+    """The constructors of impls, with those of the metadata builders that go with them."""
+
+    universe: Universe
+    scenario: Scenario
+    _known: dict[ClassSymbol, Clauses] = field(default_factory=dict)
+
+    def of(self, symbol: ClassSymbol) -> Clauses:
+        """What holds of an instance of `symbol` under DCP, since constructors refuse all else."""
+        if symbol not in self._known:
+            owners = [symbol, *self._builders(symbol)]
+            self._known[symbol] = tuple(
+                clause
+                for owner in owners
+                for function in self._constructors(owner)
+                for clause in self._refused_by(function)
+            )
+        return self._known[symbol]
+
+    def _builders(self, impl: ClassSymbol) -> Iterator[ClassSymbol]:
+        accessors = {a.returns: a.name for a in self.universe.program.contract.accessors}
+        for backend in self.universe.program.classes("backend"):
+            if self.universe.program.result(backend, accessors.get("impl", "")) is impl:
+                builder = self.universe.program.result(backend, accessors.get("builder", ""))
+                if builder is not None:
+                    yield builder
+
+    def _constructors(self, symbol: ClassSymbol) -> Iterator[Function]:
+        for owner in self.universe.program.attributes.constructors(symbol, "__init__"):
+            for facts in owner.facts.methods:
+                if facts.name == "__init__":
+                    function = self.universe.function(owner.module, facts)
+                    if function is not None:
+                        yield function
+
+    def _refused_by(self, function: Function) -> Iterator[Clause]:
+        if any(isinstance(node, ast.Return) for node in function.homes):
+            return
+        given = dict(_given_once(function))
+        bare = Bare(given.get)
+
+        def name(test: ast.expr) -> str:
+            return bare_text(bare, test)
+
+        def truth(test: ast.expr) -> bool | None:
+            return self.scenario.truth(function, test)
+
+        for node in function.homes:
+            if not isinstance(node, (ast.Raise, ast.Assert)):
+                continue
+            parts: list[Clause] = []
+            home: ast.stmt | None = node
+            plain = True
+            while home is not None:
+                place = function.homes[home]
+                if isinstance(place.parent, ast.If):
+                    taken = place.block is place.parent.body
+                    parts += clauses(place.parent.test, taken, truth, name)
+                elif place.parent is not None:
+                    plain = False
+                home = place.parent
+            if isinstance(node, ast.Assert):
+                parts += clauses(node.test, False, truth, name)
+            if plain and all(len(part) == 1 for part in parts):
+                yield frozenset((text, not holds) for part in parts for text, holds in part)
+
+
+def _given_once(function: Function) -> Iterator[tuple[str, ast.expr]]:
+    """Variables that are assigned once, with what they are given."""
+    counted: dict[str, list[ast.expr]] = {}
+    for node in function.homes:
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                if isinstance(target, ast.Name):
+                    counted.setdefault(target.id, []).append(node.value)
+    for name, values in counted.items():
+        if len(values) == 1 and name not in function.parameters:
+            yield name, Bare(lambda _: None).visit(copy.deepcopy(values[0]))
