@@ -16,6 +16,7 @@ from dcplint.contracts.model import (
     Contract,
     EngineClass,
     Gate,
+    Kernel,
     Moved,
     Site,
     Source,
@@ -404,6 +405,20 @@ class _Comparison:
                 yield Disagreement(message, output.source)
         for refusal in self.contract.refusals:
             yield from self._defined(refusal.function, refusal.source)
+        for kernel in self.contract.kernels:
+            yield from self._kernel(kernel)
+
+    def _kernel(self, kernel: Kernel) -> Iterator[Disagreement]:
+        """Another project's kernel is only imported: the line of its source shows that."""
+        if not self._is_own(kernel.name):
+            return
+        missing = list(self._defined(kernel.name, kernel.source))
+        yield from missing
+        named = [*kernel.unless, *filter(None, (kernel.rank, kernel.interleave))]
+        for name in () if missing else named:
+            if name not in self.engine.parameters(kernel.name):
+                message = f"{kernel.name} has no parameter {name}"
+                yield self._here(message, kernel.source, kernel.name)
 
     def _lengths(self) -> Iterator[Disagreement]:
         for length in self.contract.lengths:
@@ -446,6 +461,9 @@ class _Comparison:
                 continue
             if self.contract.effective in term.releases:
                 yield from self._defined(term.name, term.source)
+                if term.base and term.base not in self.engine.parameters(term.name):
+                    message = f"{term.name} has no parameter {term.base}"
+                    yield self._here(message, term.source, term.name)
             elif self._is_defined(term.name):
                 message = f"{term.name} exists, where the pack has it in {term.releases} only"
                 yield self._here(message, term.source, term.name)
@@ -489,6 +507,8 @@ class _Comparison:
                 yield hook.source, _last(hook.function)
         for accessor in pack.accessors:
             yield accessor.source, accessor.name
+        for kernel in pack.kernels:
+            yield kernel.source, _last(kernel.name)
         for term in pack.terms:
             yield term.source, _last(term.name)
         for length in pack.lengths:

@@ -25,6 +25,7 @@ from dcplint.contracts.model import (
     KernelArgument,
     Length,
     Localizer,
+    Kernel,
     Moved,
     Output,
     Pack,
@@ -120,6 +121,7 @@ def inherit(own: Pack, heritage: Heritage) -> Pack:
         arguments=_merge(
             own.arguments, map(heir.argument, parent.arguments), lambda a: (a.function, a.argument)
         ),
+        kernels=_merge(own.kernels, map(heir.kernel, parent.kernels), lambda k: k.name),
         terms=terms,
         vocabulary=Vocabulary.of(terms, own.vocabulary.neutral or parent.vocabulary.neutral),
         files={**parent.files, **own.files},
@@ -242,6 +244,15 @@ class _Heir:
             fact,
             method=self.heritage.name(fact.method),
             capability=self.heritage.name(fact.capability),
+            base=fact.base and self.heritage.name(fact.base),
+            releases=self.heritage.releases(fact.releases),
+        )
+
+    def kernel(self, fact: Kernel) -> Kernel:
+        return replace(
+            fact,
+            name=self.heritage.name(fact.name),
+            aliases=self._names(fact.aliases),
             releases=self.heritage.releases(fact.releases),
         )
 

@@ -32,6 +32,7 @@ from dcplint.contracts.model import (
     KernelArgument,
     Length,
     Localizer,
+    Kernel,
     Moved,
     Output,
     Override,
@@ -75,6 +76,7 @@ STAGES = ("selection", "load")
 ENCODINGS = ("attribute", "method")
 PLACES = ("device", "host")
 MOVED_KINDS = ("name", "module")
+LSE_BASES = ("e", "two")
 _WORDS = {  # kinds of term, and what their names are
     "sizes": "a name",
     "ranks": "a name",
@@ -82,6 +84,7 @@ _WORDS = {  # kinds of term, and what their names are
     "merges": "a dotted name",
     "collectives": "a name",
     "syncs": "a dotted name",
+    "semantics": "a name",
 }
 
 
@@ -152,6 +155,9 @@ class _Fields:
         if node.kind != "a number" or not node.raw.isdigit():
             self.fail(key, f"must be a whole number from 0 on, got {node}")
         return int(node.raw)
+
+    def count_or(self, key: str) -> int | None:
+        return None if self.optional(key) is None else self.count(key)
 
     def choice(self, key: str, options: tuple[str, ...], default: str | None = None) -> str:
         node = self.optional(key) if default else self.required(key)
@@ -234,7 +240,7 @@ class _Loader:
         keys = (
             "engine extends based-on rewrite lacks package distribution known classes "
             "implementations moved capabilities derived gates accessors vocabulary fields refusals "
-            "outputs lengths localizers arguments"
+            "outputs kernels lengths localizers arguments"
         )
         top = self.fields(root, "", keys)
         engine = top.text("engine", "an engine name")
@@ -264,6 +270,7 @@ class _Loader:
             lengths=tuple(top.items("lengths", self._length)),
             localizers=tuple(top.items("localizers", self._localizer)),
             arguments=tuple(top.items("arguments", self._argument)),
+            kernels=tuple(top.items("kernels", self._kernel)),
             files={self.shown: self.path},
         )
         if heritage is not None:
@@ -488,7 +495,8 @@ class _Loader:
         )
 
     def _output(self, node: Node, where: str) -> Output:
-        fields = self.fields(node, where, "method role element capability summary releases source")
+        keys = "method role element capability base query summary releases source"
+        fields = self.fields(node, where, keys)
         return Output(
             method=fields.text("method", "a name"),
             role=fields.choice("role", ROLES),
@@ -497,6 +505,26 @@ class _Loader:
             summary=fields.text("summary", "a sentence"),
             releases=fields.releases(),
             source=fields.source(),
+            base=fields.text_or("base", "a name", None),
+            query=fields.count_or("query"),
+        )
+
+    def _kernel(self, node: Node, where: str) -> Kernel:
+        keys = "name aliases lse base unless rank interleave releases source"
+        fields = self.fields(node, where, keys)
+        if (fields.optional("lse") is None) != (fields.optional("base") is None):
+            self.fail(node.line, f"{where} needs both 'lse' and 'base', or neither")
+        base = fields.choice("base", LSE_BASES) if fields.optional("base") else None
+        return Kernel(
+            name=fields.text("name", "a dotted name"),
+            releases=fields.releases(),
+            source=fields.source(),
+            aliases=fields.texts("aliases", "a dotted name"),
+            lse=fields.count_or("lse"),
+            base=base,
+            unless=fields.texts("unless", "a name"),
+            rank=fields.text_or("rank", "a name", None),
+            interleave=fields.text_or("interleave", "a name", None),
         )
 
     def _refusal(self, node: Node, where: str) -> Refusal:
@@ -553,8 +581,10 @@ class _Loader:
         for kind, what in _WORDS.items():
 
             def term(node: Node, where: str, kind: str = kind, what: str = what) -> Term:
-                entry = self.fields(node, where, "name releases source")
-                return Term(kind, entry.text("name", what), entry.releases(), entry.source())
+                keys = "name base releases source" if kind == "merges" else "name releases source"
+                entry = self.fields(node, where, keys)
+                name, base = entry.text("name", what), entry.text_or("base", "a name", None)
+                return Term(kind, name, entry.releases(), entry.source(), base)
 
             terms.extend(fields.items(kind, term))
         return tuple(terms), fields.texts("neutral", "a name")
@@ -657,6 +687,8 @@ def _statements(pack: Pack) -> Iterator[tuple[object, Dated, Source]]:
         yield ("field", f.record, f.name), f, f.source
     for o in pack.outputs:
         yield ("output", o.role, o.method, o.element), o, o.source
+    for n in pack.kernels:
+        yield ("kernel", n.name), n, n.source
     for r in pack.refusals:
         yield ("refusal", r.function), r, r.source
     for n in pack.lengths:

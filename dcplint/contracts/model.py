@@ -251,7 +251,9 @@ class Output:
     """A value that a method owes under DCP where its class makes a promise.
 
     method: name of a method of `role`; element: which element of the tuple it returns, from 0.
-    capability: the promise of that role which makes it due.
+    capability: the promise of that role which makes it due. base: the capability of that role that
+    says whether it is a natural logarithm; false means base 2. query: which of the method's
+    parameters, the instance not counted, is the query, gathered over the heads of all ranks.
     """
 
     method: str
@@ -261,6 +263,29 @@ class Output:
     summary: str
     releases: Releases
     source: Source
+    base: str | None = None
+    query: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """A function that computes attention, whoever wrote it; nothing looks inside.
+
+    name: dotted, where it is defined; aliases: other names that it is imported under.
+    lse: which element of its result is the LSE, and base its logarithm's: `e` or `2`. unless:
+    arguments with which that is not so. rank: the parameter that takes the DCP rank; interleave:
+    the one that takes the interleave size, where there is one.
+    """
+
+    name: str
+    releases: Releases
+    source: Source
+    aliases: tuple[str, ...] = ()
+    lse: int | None = None
+    base: str | None = None
+    unless: tuple[str, ...] = ()
+    rank: str | None = None
+    interleave: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,12 +367,16 @@ class KernelArgument:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One word of the vocabulary. `kind` is the field of `Vocabulary` it belongs to."""
+    """One word of the vocabulary. `kind` is the field of `Vocabulary` it belongs to.
+
+    base: of a merge, the parameter that says whether the LSEs are natural logarithms.
+    """
 
     kind: str
     name: str
     releases: Releases
     source: Source
+    base: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,6 +388,7 @@ class Vocabulary:
     merges: dotted names of functions and classes that merge partial outputs by LSE over ranks.
     collectives: methods of a group that exchange tensors.
     syncs: dotted names of context managers that allow waiting for the device.
+    semantics: parameters of attention kernels that change what is computed, over whatever tokens.
     neutral: top-level packages whose classes never state an engine capability.
     """
 
@@ -368,6 +398,7 @@ class Vocabulary:
     merges: tuple[str, ...] = ()
     collectives: tuple[str, ...] = ()
     syncs: tuple[str, ...] = ()
+    semantics: tuple[str, ...] = ()
     neutral: tuple[str, ...] = ()
 
     @classmethod
@@ -422,6 +453,7 @@ class Pack:
     lengths: tuple[Length, ...] = ()
     localizers: tuple[Localizer, ...] = ()
     arguments: tuple[KernelArgument, ...] = ()
+    kernels: tuple[Kernel, ...] = ()
     implementations: tuple[EngineClass, ...] = ()
     files: Mapping[str, Path] = field(default_factory=dict, compare=False)
 
@@ -461,6 +493,7 @@ class Pack:
             lengths=tuple(_holding(self.lengths, effective)),
             localizers=tuple(_holding(self.localizers, effective)),
             arguments=tuple(_holding(self.arguments, effective)),
+            kernels=tuple(_holding(self.kernels, effective)),
         )
 
     def has_lost(self, moved: Moved, version: Version) -> bool:
@@ -511,6 +544,7 @@ class Contract:
     lengths: tuple[Length, ...] = ()
     localizers: tuple[Localizer, ...] = ()
     arguments: tuple[KernelArgument, ...] = ()
+    kernels: tuple[Kernel, ...] = ()
 
     def capability(self, role: str, name: str) -> Capability | None:
         """The capability of that role and name, or None where this release has none."""

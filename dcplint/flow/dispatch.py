@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from dcplint.facts.expressions import dotted_name
 from dcplint.flow.functions import Function, Universe
+from dcplint.flow.kernels import Kernels
 from dcplint.program.symbols import ClassSymbol
 
 
@@ -16,6 +17,7 @@ class Dispatch:
 
     universe: Universe
     symbol: ClassSymbol
+    kernels: Kernels
     _callees: dict[tuple[Function, ast.Call], Function | None] = field(default_factory=dict)
 
     def callee(self, function: Function, call: ast.Call) -> Function | None:
@@ -27,6 +29,8 @@ class Dispatch:
 
     def _find_callee(self, function: Function, call: ast.Call) -> Function | None:
         node = call.func
+        if self.kernels.kernel(function, node) is not None:
+            return None
         if isinstance(node, ast.Attribute):
             if isinstance(node.value, ast.Name) and node.value.id == receiver_name(function):
                 return self.method(node.attr)

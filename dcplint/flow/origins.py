@@ -176,8 +176,10 @@ class Origins:
             return [node.value], (), True
         if isinstance(node, ast.Call):
             name = callee_name(node)
-            if name in _JOINS and node.args and isinstance(node.args[0], (ast.Tuple, ast.List)):
-                return node.args[0].elts, (), True
+            if name in _JOINS and node.args:
+                joined = node.args[0]
+                parts = joined.elts if isinstance(joined, (ast.Tuple, ast.List)) else [joined]
+                return parts, (), True
             if name == "where" and len(node.args) == 3:
                 return node.args[1:], (), True
             if name == "cast" and len(node.args) == 2:

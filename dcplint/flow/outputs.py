@@ -11,6 +11,7 @@ from dcplint.contracts.model import Output
 from dcplint.flow.clauses import can_hold
 from dcplint.flow.dispatch import Dispatch
 from dcplint.flow.functions import Function, Universe
+from dcplint.flow.kernels import Kernels
 from dcplint.flow.origins import Origin, Origins
 from dcplint.flow.refused import Refused
 from dcplint.flow.scenario import Scenario
@@ -73,6 +74,11 @@ class OutputFlow:
         return Refused(self.universe, self.scenario)
 
     @cached_property
+    def kernels(self) -> Kernels:
+        """Which calls run a kernel or a merge."""
+        return Kernels(self.program)
+
+    @cached_property
     def owed(self) -> tuple[Owed, ...]:
         """Every concrete class that promises an output and may run under DCP, with the method."""
         return tuple(self._find_owed())
@@ -102,7 +108,7 @@ class OutputFlow:
     def origins(self, symbol: ClassSymbol) -> Origins:
         """What makes values in the methods of `symbol`."""
         if symbol not in self._origins:
-            dispatch = Dispatch(self.universe, symbol)
+            dispatch = Dispatch(self.universe, symbol, self.kernels)
             self._origins[symbol] = Origins(dispatch, self.scenario)
         return self._origins[symbol]
 

@@ -1,0 +1,187 @@
+"""In which base an LSE is: what its kernel gives, and what constants make of it."""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from dcplint.facts.expressions import dotted_name, shorten
+from dcplint.flow.functions import Function
+from dcplint.flow.kernels import Kernels
+from dcplint.flow.origins import Done, Origin
+from dcplint.program.symbols import Literal
+
+_LN_2 = math.log(2)
+_FUNCTIONS = {
+    "math.log": math.log,
+    "math.log2": math.log2,
+    "np.log": math.log,
+    "np.log2": math.log2,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Based:
+    """An LSE whose base is known. kernel: what makes it, as called there.
+
+    how: what is done to it on the way that changes the base, in words that follow its own.
+    """
+
+    origin: Origin
+    node: ast.Call
+    kernel: str
+    natural: bool
+    how: str = ""
+
+
+@dataclass(frozen=True)
+class Bases:
+    """Tells the base of an LSE by its origins."""
+
+    kernels: Kernels
+
+    def of(self, origins: Iterable[Origin] | None) -> Iterator[Based]:
+        """Those of the origins whose base is known."""
+        for origin in origins or ():
+            call = origin.node
+            if not isinstance(call, ast.Call):
+                continue
+            kernel = self.kernels.kernel(origin.function, call.func)
+            if kernel is None or kernel.lse is None or origin.element != (kernel.lse,):
+                continue
+            given = keywords(origin.function, call)
+            if given is None or given & set(kernel.unless):
+                continue
+            natural: bool | None = kernel.base == "e"
+            how = ""
+            for operation in origin.done:
+                if isinstance(operation, (ast.BinOp, ast.AugAssign)):
+                    natural = self._converted(origin.function, operation, natural)
+                    how = f" after `{shorten(_shown(operation))}`"
+            if natural is not None:
+                yield Based(origin, call, kernel.name.rpartition(".")[2], natural, how)
+
+    def _converted(
+        self, function: Function, operation: ast.BinOp | ast.AugAssign, natural: bool | None
+    ) -> bool | None:
+        """What a multiplication makes of a base; None where that is no logarithm any more."""
+        factor = self._factor(function, operation)
+        if factor is not None and natural is False and math.isclose(factor, _LN_2, rel_tol=1e-4):
+            return True
+        if factor is not None and natural and math.isclose(factor, 1 / _LN_2, rel_tol=1e-4):
+            return False
+        return None
+
+    def _factor(self, function: Function, operation: ast.BinOp | ast.AugAssign) -> float | None:
+        if isinstance(operation, ast.AugAssign):
+            numbers = [self._number(function, operation.value)]
+        else:
+            sides = (operation.right, operation.left)
+            numbers = [self._number(function, side) for side in sides]
+        if isinstance(operation.op, ast.Mult):
+            return next((number for number in numbers if number is not None), None)
+        if isinstance(operation.op, ast.Div) and numbers[0]:
+            return 1 / numbers[0]
+        return None
+
+    def _number(self, function: Function, node: ast.expr) -> float | None:
+        if isinstance(node, ast.Constant):
+            return float(node.value) if isinstance(node.value, (int, float)) else None
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+            above, below = self._number(function, node.left), self._number(function, node.right)
+            return above / below if above is not None and below else None
+        dotted = dotted_name(node.func if isinstance(node, ast.Call) else node) or ""
+        if isinstance(node, ast.Call):
+            inner = self._number(function, node.args[0]) if len(node.args) == 1 else None
+            if dotted in _FUNCTIONS and inner is not None and inner > 0:
+                return _FUNCTIONS[dotted](inner)
+            return None
+        if dotted == "math.e":
+            return math.e
+        found = self.kernels.program.linker.name(function.module, dotted, function.scopes)
+        if isinstance(found, Literal) and isinstance(found.value, (int, float)):
+            return float(found.value)
+        return None
+
+
+def is_scaled(done: Done) -> bool:
+    """Whether arithmetic is done to a value on its way."""
+    return any(isinstance(operation, (ast.BinOp, ast.AugAssign)) for operation in done)
+
+
+def _shown(operation: ast.BinOp | ast.AugAssign) -> ast.expr:
+    if isinstance(operation, ast.BinOp):
+        return operation
+    left = ast.Name(dotted_name(operation.target) or "lse")
+    return ast.BinOp(left, operation.op, operation.value)
+
+
+def keywords(function: Function, call: ast.Call) -> frozenset[str] | None:
+    """The names of all that a call passes by keyword; None where that cannot be read.
+
+    A `**table` is read where it is a local dictionary whose keys are all written out.
+    """
+    found: set[str] = set()
+    for keyword in call.keywords:
+        if keyword.arg is not None:
+            found.add(keyword.arg)
+            continue
+        keys = _keys(function, keyword.value)
+        if keys is None:
+            return None
+        found |= keys
+    return frozenset(found)
+
+
+def _keys(function: Function, table: ast.expr) -> frozenset[str] | None:
+    if isinstance(table, ast.Dict):
+        return _named(table.keys)
+    if not isinstance(table, ast.Name) or table.id in function.parameters:
+        return None
+    found: frozenset[str] = frozenset()
+    for statement in function.mentions.get(table.id, ()):
+        keys = _given(function, statement, table.id)
+        if keys is None:
+            return None
+        found |= keys
+    return found
+
+
+def _given(function: Function, statement: ast.stmt, name: str) -> frozenset[str] | None:
+    """The keys that one statement gives the dictionary `name`; None where it is used otherwise."""
+    if isinstance(statement, (ast.Assign, ast.AnnAssign)) and statement.value is not None:
+        targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+        target = targets[0]
+        if len(targets) == 1 and isinstance(target, ast.Name) and target.id == name:
+            return _keys_of_new(statement.value)
+        if isinstance(target, ast.Subscript) and dotted_name(target.value) == name:
+            return _named([target.slice])
+    mentioned, passed = 0, 0
+    for node in function.own_nodes.get(statement, ()):
+        if isinstance(node, ast.Name) and node.id == name:
+            mentioned += 1
+        elif isinstance(node, ast.Call):
+            if dotted_name(node.func) == f"{name}.update" and not node.args:
+                return frozenset(k.arg for k in node.keywords if k.arg) if _plain(node) else None
+            passed += sum(k.arg is None and dotted_name(k.value) == name for k in node.keywords)
+    return frozenset() if mentioned == passed else None
+
+
+def _keys_of_new(value: ast.expr) -> frozenset[str] | None:
+    if isinstance(value, ast.Dict):
+        return _named(value.keys)
+    if isinstance(value, ast.Call) and dotted_name(value.func) == "dict" and not value.args:
+        return frozenset(k.arg for k in value.keywords if k.arg) if _plain(value) else None
+    return None
+
+
+def _plain(call: ast.Call) -> bool:
+    return all(keyword.arg is not None for keyword in call.keywords)
+
+
+def _named(keys: Iterable[ast.expr | None]) -> frozenset[str] | None:
+    names = [key.value for key in keys if isinstance(key, ast.Constant)]
+    named = [name for name in names if isinstance(name, str)]
+    return frozenset(named) if len(named) == len(list(keys)) else None

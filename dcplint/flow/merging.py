@@ -1,0 +1,112 @@
+"""Where impls merge the ranks' outputs themselves, and which base the merge is told."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dcplint.facts.expressions import dotted_name
+from dcplint.flow.bases import Based, Bases, is_scaled
+from dcplint.flow.dispatch import receiver_name
+from dcplint.flow.functions import Function, callee_name, default
+from dcplint.flow.origins import Frame, Origin
+from dcplint.flow.outputs import OutputFlow
+from dcplint.program.symbols import ClassSymbol
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """A merge over ranks. stated: the call that says which base, in `function`.
+
+    operands: those of its arguments whose base is known. is_converted: some argument has had
+    arithmetic done to it.
+    """
+
+    function: Function
+    stated: ast.Call
+    natural: bool
+    operands: tuple[Based, ...]
+    is_converted: bool
+
+
+def merges(flow: OutputFlow, symbol: ClassSymbol) -> Iterator[Merge]:
+    """The merges that methods of `symbol`'s own set up and that say their base."""
+    named = {term.name.rpartition(".")[2] for term in flow.kernels.described_merges if term.base}
+    words = flow.program.spellings(frozenset(named))
+    for facts in symbol.facts.methods:
+        text = flow.universe.text(symbol.module, facts)
+        if not any(word in text for word in words):
+            continue
+        top = flow.universe.function(symbol.module, facts)
+        for function in (top, *top.nested) if top else ():
+            for statement, made in function.calls.items():
+                for call in made:
+                    yield from _merge(flow, symbol, function, statement, call)
+
+
+def _merge(
+    flow: OutputFlow, symbol: ClassSymbol, function: Function, statement: ast.stmt, call: ast.Call
+) -> Iterator[Merge]:
+    bound = callee_name(call) == "partial" and bool(call.args)
+    merge = call.args[0] if bound else call.func
+    term = flow.kernels.merge(function, merge)
+    if term is None or term.base is None:
+        return
+    natural = _stated(flow, function, call, merge, term.base)
+    if natural is None:
+        return
+    uses = [(function, statement, call)]
+    if bound:
+        uses = list(_uses(flow, symbol, function, statement))
+    origins = [origin for use in uses for origin in _operands(flow, symbol, *use)]
+    based = tuple(Bases(flow.kernels).of(origins))
+    yield Merge(function, call, natural, based, any(is_scaled(o.done) for o in origins))
+
+
+def _stated(
+    flow: OutputFlow, function: Function, call: ast.Call, merge: ast.expr, name: str
+) -> bool | None:
+    """The base that a call says, or leaves to the merge's default; None where it is not known."""
+    if any(keyword.arg is None for keyword in call.keywords):
+        return None
+    given = next((k.value for k in call.keywords if k.arg == name), None)
+    if given is None:
+        found = flow.universe.callees(function, ast.Call(merge, [], []))
+        given = default(found[0], name) if len(found) == 1 else None
+    value = given.value if isinstance(given, ast.Constant) else None
+    return value if isinstance(value, bool) else None
+
+
+def _uses(
+    flow: OutputFlow, symbol: ClassSymbol, function: Function, statement: ast.stmt
+) -> Iterator[tuple[Function, ast.stmt, ast.Call]]:
+    """The calls of what `statement` keeps: an attribute of the instance, or a variable."""
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    for name in filter(None, map(dotted_name, targets)):
+        owner, _, attribute = name.rpartition(".")
+        if not owner:
+            users = [function]
+        elif owner == receiver_name(function):
+            methods = [
+                (entry.module, f)
+                for entry in flow.program.mro(symbol).classes
+                for f in entry.facts.methods
+            ]
+            texts = (m for m in methods if f".{attribute}(" in flow.universe.text(*m))
+            users = [f for m in texts if (f := flow.universe.function(*m)) is not None]
+        else:
+            continue
+        for user in users:
+            spelled = f"{receiver_name(user)}.{attribute}" if owner else attribute
+            for place, made in user.calls.items():
+                yield from ((user, place, c) for c in made if dotted_name(c.func) == spelled)
+
+
+def _operands(
+    flow: OutputFlow, symbol: ClassSymbol, function: Function, statement: ast.stmt, call: ast.Call
+) -> Iterator[Origin]:
+    origins = flow.origins(symbol)
+    for place in function.graph.at(statement):
+        for operand in (*call.args, *(keyword.value for keyword in call.keywords)):
+            yield from origins.before(Frame(function), place, operand) or ()
