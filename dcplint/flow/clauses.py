@@ -8,8 +8,9 @@ constructor refuses speak of what a method asks later. It is used only to rule p
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Callable, Iterable
+
+from dcplint.source.tree import copied
 
 Literal = tuple[str, bool]
 Clause = frozenset[Literal]
@@ -105,6 +106,6 @@ def _is_dotted(node: ast.expr) -> bool:
 def bare_text(bare: Bare, test: ast.expr) -> str:
     """What names `test`."""
     try:
-        return ast.unparse(bare.visit(copy.deepcopy(test)))
+        return ast.unparse(bare.visit(copied(test)))
     except RecursionError:
         return "…"

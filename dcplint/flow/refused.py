@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -11,6 +10,7 @@ from dcplint.flow.clauses import Bare, Clause, Clauses, bare_text, clauses
 from dcplint.flow.functions import Function, Universe
 from dcplint.flow.scenario import Scenario
 from dcplint.program.symbols import ClassSymbol
+from dcplint.source.tree import copied
 
 
 @dataclass
@@ -91,4 +91,4 @@ def _given_once(function: Function) -> Iterator[tuple[str, ast.expr]]:
                     counted.setdefault(target.id, []).append(node.value)
     for name, values in counted.items():
         if len(values) == 1 and name not in function.parameters:
-            yield name, Bare(lambda _: None).visit(copy.deepcopy(values[0]))
+            yield name, Bare(lambda _: None).visit(copied(values[0]))

@@ -7,7 +7,6 @@ contradicts itself cannot happen. A value that is not made here is unknown.
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -19,6 +18,7 @@ from dcplint.flow.dispatch import Dispatch
 from dcplint.flow.functions import Function, argument, default
 from dcplint.flow.settled import Settled
 from dcplint.flow.trace import State, Step, null_test
+from dcplint.source.tree import copied, walk
 
 _DEPTH = 5
 _WAYS = 400
@@ -81,7 +81,7 @@ class Walk:
     @cached_property
     def parts(self) -> frozenset[ast.AST]:
         """Those tests with all their parts."""
-        return frozenset(inner for test in self.closely for inner in ast.walk(test))
+        return frozenset(inner for test in self.closely for inner in walk(test))
 
     def ways(self, function: Function, given: Mapping[str, Value], depth: int) -> Iterator[Way]:
         """Every way to a return of `function`, called with `given`."""
@@ -228,7 +228,7 @@ class Walk:
                 and isinstance(inner.ctx, ast.Store)
                 and inner.id in relevant
             )
-            for inner in ast.walk(node)
+            for inner in walk(node)
         )
 
     def relevant(self, function: Function) -> frozenset[str]:
@@ -253,7 +253,7 @@ class Walk:
         """Past a statement that is not followed: what it may set is unknown."""
         names = {
             inner.id
-            for inner in ast.walk(node)
+            for inner in walk(node)
             if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store)
         }
         return replace(way, env={**way.env, **{name: Value() for name in names}}) if names else way
@@ -265,7 +265,7 @@ class Walk:
         stored = {
             n.id
             for target in targets
-            for n in ast.walk(target)
+            for n in walk(target)
             if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
         }
         if not stored & self.relevant(function):
@@ -290,14 +290,14 @@ class Walk:
 
     def meaning(self, value: ast.expr, way: Way) -> ast.expr | None:
         """What a test of a variable given `value` is a test of."""
-        if sum(1 for _ in ast.walk(value)) > _LONG:
+        if sum(1 for _ in walk(value)) > _LONG:
             return None
 
         def meaning(name: str) -> ast.expr | None:
             found = way.env.get(name)
             return found.meaning if found is not None else None
 
-        return Bare(meaning).visit(copy.deepcopy(value))  # type: ignore[no-any-return]
+        return Bare(meaning).visit(copied(value))  # type: ignore[no-any-return]
 
     # Expressions
 
