@@ -29,10 +29,10 @@ from dcplint.contracts.model import (
     Derived,
     EngineClass,
     Gate,
+    Kernel,
     KernelArgument,
     Length,
     Localizer,
-    Kernel,
     Moved,
     Output,
     Override,
@@ -687,8 +687,8 @@ def _statements(pack: Pack) -> Iterator[tuple[object, Dated, Source]]:
         yield ("field", f.record, f.name), f, f.source
     for o in pack.outputs:
         yield ("output", o.role, o.method, o.element), o, o.source
-    for n in pack.kernels:
-        yield ("kernel", n.name), n, n.source
+    for h in pack.kernels:
+        yield ("kernel", h.name), h, h.source
     for r in pack.refusals:
         yield ("refusal", r.function), r, r.source
     for n in pack.lengths:
