@@ -14,6 +14,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
+from dcplint import disk
 from dcplint.contracts.spec import EngineSpec, parse_engine
 from dcplint.errors import UserError
 from dcplint.findings.catalogue import Catalogue, UnknownRule
@@ -44,6 +45,7 @@ class Config:
     packs: tuple[Path, ...] = ()
     baseline: Path | None = None
     output_format: str | None = None
+    cache_dir: Path | None = None
 
 
 _KEYS = tuple(f.name.replace("_", "-") for f in fields(Config) if f.name != "path")
@@ -97,7 +99,7 @@ def policy(
 def _load(path: Path, catalogue: Catalogue) -> Config | None:
     """The configuration in that file, or None where there is none."""
     try:
-        raw = path.read_bytes()
+        raw = disk.read(path)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
@@ -145,6 +147,7 @@ class _Reader:
             packs=tuple(folder / pack for pack in self.strings("packs") or ()),
             baseline=self.path_to("baseline"),
             output_format=self.choice("output-format", {name: name for name in FORMATS}),
+            cache_dir=self.path_to("cache-dir"),
         )
 
     def string(self, key: str) -> str | None:

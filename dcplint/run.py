@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from dcplint import disk
 from dcplint.checks.base import Context, Registered, all_rules
 from dcplint.contracts.model import Pack
 from dcplint.errors import UserError
@@ -179,7 +180,7 @@ def _roots(options: RunOptions) -> Sequence[Root]:
     if options.stdin is None:
         return find_roots(options.paths)
     path = options.stdin.path.resolve()
-    (root,) = find_roots((path if path.exists() else path.parent,))
+    (root,) = find_roots((path if disk.exists(path) else path.parent,))
     return (Root(root.directory, (path,), root.only),)
 
 
@@ -229,7 +230,7 @@ def _from_here(directory: Path) -> str:
 
 def _from_repository(directory: Path) -> str:
     """What leads to a root from its git checkout; where there is none, from here."""
-    checkout = next((a for a in (directory, *directory.parents) if (a / ".git").exists()), None)
+    checkout = next((a for a in (directory, *directory.parents) if disk.exists(a / ".git")), None)
     if checkout is None:
         return _from_here(directory) if Path.cwd() in directory.parents else ""
     return _prefix(directory.relative_to(checkout))
@@ -274,13 +275,13 @@ def _bases(trees: Sequence[Checked], finding: Finding) -> Iterator[Location]:
 
 def _baseline(path: Path, directory: Path) -> Baseline:
     try:
-        text = path.read_text(encoding="utf-8")
+        text = disk.read(path).decode()
     except OSError as error:
         hint = "; `dcplint baseline` writes it" if isinstance(error, FileNotFoundError) else ""
         raise UserError(f"{path}: cannot be read: {error.strerror}{hint}") from error
     except ValueError as error:
         raise UserError(f"{path}: not a baseline: {error}") from error
-    relative = Path(os.path.relpath(path.resolve(), directory)).as_posix()
+    relative = Path(os.path.relpath(disk.realpath(path), directory)).as_posix()
     return Baseline(relative, read_entries(text, str(path)))
 
 
@@ -302,7 +303,7 @@ def _marked(trees: list[Checked]) -> Iterator[tuple[str, str]]:
         for path in tree.index.mentioning(MARKER):
             data = tree.unsaved.get(path)
             try:
-                text = decode((tree.directory / path).read_bytes() if data is None else data)
+                text = decode(disk.read(tree.directory / path) if data is None else data)
             except (OSError, UnreadableSource):
                 continue  # reported as broken where it is needed
             yield tree.prefix + path, text
@@ -356,7 +357,7 @@ class Lines:
     def _lines(self, path: Path) -> list[str]:
         if path not in self._read:
             try:
-                self._read[path] = SourceText(_text(path.read_bytes())).lines
+                self._read[path] = SourceText(_text(disk.read(path))).lines
             except OSError:
                 self._read[path] = []
         return self._read[path]

@@ -30,7 +30,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 @pytest.fixture(autouse=True)
 def _plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No test depends on where it runs."""
+    """No test depends on where it runs, nor gets an answer that another has left in a cache."""
+    monkeypatch.setenv("DCPLINT_CACHE_DIR", os.devnull)
     for name in list(os.environ):
         if name in _STEERING or name.startswith("GITHUB_"):
             monkeypatch.delenv(name)

@@ -49,7 +49,7 @@ def command(
     if report.errors:
         raise UserError("; ".join(report.errors))
     new = [entry_of(finding) for finding in report.findings if can_be_accepted(finding)]
-    output.write_lines(file, written((*report.known, *new)))
+    output.write_text(file, output.joined(written((*report.known, *new))))
     click.echo(f"{file}: {len(new)} new, {len(report.known)} known before", err=True)
     if configured is None or file.resolve() != configured.resolve():
         click.echo(f'note: `baseline = "{file}"` in the configuration has it used', err=True)

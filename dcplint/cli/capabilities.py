@@ -78,7 +78,7 @@ def command(
     view = output.view_for(color, os.environ, to_file=output_file is not None, summary=True)
     lines = FORMATS[output_format](matrices, view)
     if output_file is not None:
-        output.write_lines(output_file, lines)
+        output.write_text(output_file, output.joined(lines))
     else:
         output.print_lines(lines)
     return 0

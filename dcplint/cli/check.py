@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dcplint.cli import options, output
+from dcplint import cache, disk
+from dcplint.cli import options, output, streams
 from dcplint.errors import UserError
 from dcplint.findings.model import Severity
 from dcplint.report.formats import FORMATS
@@ -66,8 +67,12 @@ _STDIN = Path("-")
     help="The file that standard input stands for, with `-` as the path.",
 )
 @click.option("-q", "--quiet", is_flag=True, help="Findings only: no notices, no summary.")
+@click.option("--no-cache", is_flag=True, help="Neither ask nor keep what runs have shown.")
+@options.cache_dir
 @options.verbose
+@click.pass_obj
 def command(
+    args: tuple[str, ...] | None,
     paths: tuple[Path, ...],
     select: tuple[str, ...],
     extend_select: tuple[str, ...],
@@ -84,6 +89,8 @@ def command(
     color: str,
     stdin_filename: Path | None,
     quiet: bool,
+    no_cache: bool,
+    cache_dir: Path | None,
     verbose: bool,
 ) -> int:
     """Lint PATHS, by default the working directory.
@@ -106,43 +113,57 @@ def command(
     stdin = _stdin(paths, stdin_filename)
     paths = (stdin.path,) if stdin else paths or (Path(),)
     catalogue = Catalogue(registered.rule for registered in all_rules())
-    config = find_config(paths, catalogue)
-    try:
-        decided = policy(
-            config,
-            catalogue,
-            select=select or None,
-            extend_select=extend_select,
-            ignore=ignore,
-            min_severity=Severity(min_severity) if min_severity else None,
+    with disk.remembering() as seen:
+        config = find_config(paths, catalogue)
+        # What is said to a file, about an editor's text or about time is worked out each time.
+        keeps = args is not None and not (no_cache or stdin or output_file or verbose)
+        directory = str(cache_dir or config.cache_dir or cache.default_directory() or "")
+        if keeps and config.cache_dir and not cache_dir:
+            # Nobody could look there before the configuration was read.
+            kept = cache.load(directory, cache.key(args or ()))
+            if kept is not None:
+                return streams.show(kept)
+        try:
+            decided = policy(
+                config,
+                catalogue,
+                select=select or None,
+                extend_select=extend_select,
+                ignore=ignore,
+                min_severity=Severity(min_severity) if min_severity else None,
+            )
+            wanted = parse_engine(engine) if engine else config.engine
+        except (UnknownRule, ValueError) as error:
+            raise UserError(str(error)) from error
+        report = run_checks(
+            RunOptions(
+                paths=paths,
+                policy=decided,
+                config_path=config.path,
+                exclude=config.exclude,
+                engine=wanted,
+                engine_path=engine_path or config.engine_path,
+                packs=(*config.packs, *packs),
+                stdin=stdin,
+                baseline=baseline or config.baseline,
+            )
         )
-        wanted = parse_engine(engine) if engine else config.engine
-    except (UnknownRule, ValueError) as error:
-        raise UserError(str(error)) from error
-    report = run_checks(
-        RunOptions(
-            paths=paths,
-            policy=decided,
-            config_path=config.path,
-            exclude=config.exclude,
-            engine=wanted,
-            engine_path=engine_path or config.engine_path,
-            packs=(*config.packs, *packs),
-            stdin=stdin,
-            baseline=baseline or config.baseline,
+        view = output.view_for(
+            color, os.environ, to_file=output_file is not None, summary=not quiet
         )
-    )
-    for line in _asides(report, config, quiet, verbose):
-        click.echo(printable(line), err=True)
-    to_file = output_file is not None
-    view = output.view_for(color, os.environ, to_file=to_file, summary=not quiet)
-    style = output_format or config.output_format or _default_format(os.environ, to_file)
-    lines = counts(report, view) if statistics else FORMATS[style](report, view)
+        style = output_format or config.output_format
+        style = style or _default_format(os.environ, output_file is not None)
+        lines = counts(report, view) if statistics else FORMATS[style](report, view)
+        said = output.joined(lines)
+    asides = output.joined(map(printable, _asides(report, config, quiet, verbose)))
+    status = 2 if report.errors else int(report.failed and not exit_zero)
     if output_file:
-        output.write_lines(output_file, lines)
-    else:
-        output.print_lines(lines)
-    return 2 if report.errors else int(report.failed and not exit_zero)
+        output.write_text(output_file, said)
+        said = ""
+    shown = cache.Kept(said, asides, status)
+    if keeps and directory and not report.errors:
+        cache.store(directory, cache.key(args or ()), shown, seen)
+    return streams.show(shown)
 
 
 def _stdin(paths: Sequence[Path], filename: Path | None) -> Stdin | None:

@@ -1,83 +1,30 @@
-"""The `dcplint` command. Imports no more than it takes to find the subcommand."""
+"""The `dcplint` command: answers from the cache, before anything is imported, where it can."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from importlib import import_module
-
-import click
-
-from dcplint import __version__
-from dcplint.errors import UserError
-
-# Each command is `command` in the module of its name beside this one, imported when it is run.
-_COMMANDS = {
-    "check": "Lint files and folders.",
-    "confirm": "Lint, then run what was found: confirmed, refuted or inconclusive.",
-    "capabilities": "Show which attention classes promise what, and who says so.",
-    "baseline": "Accept the findings of today, so that only new ones are reported.",
-    "packs": "List the contract packs, show one, or check one against a release.",
-    "rule": "Explain a rule, or list all rules.",
-}
-
-_OK, _BROKEN, _INTERRUPTED = 0, 2, 130
-
-
-class _Lazy(click.Group):
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(_COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in _COMMANDS:
-            return None
-        command = import_module(f"dcplint.cli.{cmd_name}").command
-        assert isinstance(command, click.Command)
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl(list(_COMMANDS.items()))
-
-
-@click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="dcplint")
-def cli() -> None:
-    """Find decode-context-parallelism bugs in LLM inference engines."""
 
 
 def main(args: Sequence[str] | None = None) -> None:
-    """Run the command line and exit.
+    """Run the command line and exit; see `commands.run` for the status."""
+    given = sys.argv[1:] if args is None else args
+    status = _kept(given) if given[:1] == ["check"] else None
+    if status is None:
+        from dcplint.cli.commands import run
 
-    0: nothing graver than a note. 1: findings. 2: usage, configuration or internal error.
-    """
-    sys.exit(_status(sys.argv[1:] if args is None else args))
-
-
-def _status(args: Sequence[str]) -> int:
-    try:
-        status = cli.main(args, prog_name="dcplint", standalone_mode=False)
-        return status if isinstance(status, int) else _OK
-    except click.ClickException as error:
-        error.show()
-        return _BROKEN
-    except UserError as error:
-        click.echo(f"error: {_one_line(str(error))}", err=True)
-        return _BROKEN
-    except (click.Abort, KeyboardInterrupt):
-        return _INTERRUPTED
-    except Exception as error:
-        # A bug of ours: also one in parsing options must reach this, so no option is asked.
-        if {"-v", "--verbose"} & set(args):
-            import traceback
-
-            traceback.print_exc()
-        what = _one_line(f"{type(error).__name__}: {error}")
-        click.echo(f"error: dcplint failed ({what}); run again with -v to see where", err=True)
-        return _BROKEN
+        status = run(given)
+    sys.exit(status)
 
 
-def _one_line(text: str) -> str:
-    from dcplint.report.escape import printable
+def _kept(args: Sequence[str]) -> int | None:
+    """Show what the same run showed before, if all is as it was; None where it is not."""
+    from dcplint import cache
 
-    return printable(text)
+    directory = cache.asked_directory(args)
+    kept = cache.load(directory, cache.key(args)) if directory else None
+    if kept is None:
+        return None
+    from dcplint.cli.streams import show
+
+    return show(kept)

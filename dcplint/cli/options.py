@@ -40,5 +40,12 @@ packs = click.option(
 
 color = click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto")
 
-# Read by `main` when something goes wrong, so it has to be an option of every command.
+cache_dir = click.option(
+    "--cache-dir",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Where runs are kept. Default: a folder in your cache, or $DCPLINT_CACHE_DIR.",
+)
+
+# Read by `commands.run` when something goes wrong, so it has to be an option of every command.
 verbose = click.option("-v", "--verbose", is_flag=True, help="Say more, tracebacks included.")

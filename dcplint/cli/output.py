@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import io
-import os
 import shutil
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from dcplint.cli.streams import write
 from dcplint.errors import UserError
 from dcplint.report.view import View
 
@@ -27,25 +26,20 @@ def view_for(color: str, environ: Mapping[str, str], *, to_file: bool, summary: 
     )
 
 
+def joined(lines: Iterable[str]) -> str:
+    """Lines as text."""
+    return "".join(f"{line}\n" for line in lines)
+
+
 def print_lines(lines: Iterable[str]) -> None:
-    """Write lines to standard output. A reader that has left is no error."""
-    out = sys.stdout
-    if isinstance(out, io.TextIOWrapper):
-        # Paths may hold what the terminal's encoding does not.
-        out.reconfigure(errors="backslashreplace")
-    try:
-        for line in lines:
-            out.write(line + "\n")
-        out.flush()
-    except BrokenPipeError:
-        # Python flushes once more as it exits, which must not fail again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())
+    """Write lines to standard output."""
+    write(joined(lines))
 
 
-def write_lines(path: Path, lines: Iterable[str]) -> None:
-    """Write lines to a file. Raises UserError where that cannot be done."""
+def write_text(path: Path, text: str) -> None:
+    """Write text to a file. Raises UserError where that cannot be done."""
     try:
         with path.open("w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
-            file.writelines(line + "\n" for line in lines)
+            file.write(text)
     except OSError as error:
         raise UserError(f"{path}: cannot be written: {error.strerror}") from error

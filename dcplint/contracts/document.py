@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
+from dcplint import disk
 from dcplint.errors import UserError
 
 MAX_DEPTH = 16
@@ -64,7 +65,7 @@ class Node:
 def read_document(path: Path, shown: str) -> Node:
     """The root mapping of the pack at `path`, which messages call `shown`."""
     try:
-        data = path.read_bytes()
+        data = disk.read(path)
     except FileNotFoundError:
         raise PackError(f"{shown}: no such pack file; check the path") from None
     except OSError as error:

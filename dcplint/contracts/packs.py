@@ -8,6 +8,7 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import NoReturn
 
+from dcplint import disk
 from dcplint.contracts.document import Node, PackError, read_document
 from dcplint.contracts.load import build_pack
 from dcplint.contracts.model import Pack
@@ -99,6 +100,7 @@ def find_packs(files: Iterable[Path] = ()) -> Packs:
 
 
 def _installed() -> list[_Candidate]:
+    disk.distributions()
     found: dict[str, tuple[_Candidate, str]] = {}
     for point in sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda p: (_owner(p), p.name)):
         owner = _owner(point)

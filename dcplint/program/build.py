@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dcplint import disk
 from dcplint.program.engine import Engine
 from dcplint.program.index import Index
 from dcplint.program.link import Linker
@@ -29,7 +30,7 @@ def build_program(index: Index, engine: Engine, unsaved: dict[str, bytes] | None
     explicit = {
         path.relative_to(index.root.directory).as_posix()
         for path in index.root.focus
-        if path.is_file()
+        if disk.is_file(path)
     }
     wanted = [*index.candidates(contract, engine.in_tree), *(explicit & index.scans.keys())]
     loaded = (

@@ -14,6 +14,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
+from dcplint import disk
 from dcplint.contracts.model import Contract, Coverage, Pack
 from dcplint.contracts.spec import EngineSpec
 from dcplint.errors import UserError
@@ -103,8 +104,8 @@ def find_engine(
 def package_parent(directory: Path, pack: Pack) -> Path | None:
     """The directory that holds the pack's package: `directory`, its `src`, or its parent."""
     for candidate in (directory, directory / "src", directory.parent):
-        if (candidate / pack.package / "__init__.py").is_file():
-            return candidate.resolve()
+        if disk.is_file(candidate / pack.package / "__init__.py"):
+            return Path(disk.realpath(candidate))
     return None
 
 
@@ -126,7 +127,7 @@ def _dist_info(package: Path, pack: Pack) -> Path | None:
 
     Some builds have names of their own (`engine-cpu`); the files that they list tell.
     """
-    infos = sorted(package.parent.glob("*.dist-info"))
+    infos = [package.parent / name for name in disk.glob(package.parent, "*.dist-info")]
     for info in infos:
         if canonicalize_name(info.name.partition("-")[0]) == canonicalize_name(pack.distribution):
             return info
@@ -202,16 +203,19 @@ def _table(document: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 
 def _from_metadata(directory: Path) -> Iterator[str]:
     label = "Requires-Dist:"
-    for path in sorted(directory.glob("*.dist-info/METADATA")):
-        for line in _text(path).splitlines():
+    for info in disk.glob(directory, "*.dist-info"):
+        for line in _text(directory / info / "METADATA").splitlines():
             if line.startswith(label):
                 yield line.removeprefix(label)
 
 
 def _from_files(directory: Path) -> Iterator[str]:
-    for pattern in ("requirements*.txt", "requirements/*.txt"):
-        for path in sorted(directory.glob(pattern)):
-            for line in _text(path).splitlines():
+    for folder, pattern in (
+        (directory, "requirements*.txt"),
+        (directory / "requirements", "*.txt"),
+    ):
+        for name in disk.glob(folder, pattern):
+            for line in _text(folder / name).splitlines():
                 text = line.partition(" #")[0].partition(" --")[0].strip()
                 if text and text[0] not in "-#":
                     yield text
@@ -220,6 +224,6 @@ def _from_files(directory: Path) -> Iterator[str]:
 def _text(path: Path) -> str:
     """The text of a file; empty where there is none."""
     try:
-        return path.read_text(encoding="utf-8-sig", errors="replace")
+        return disk.read(path).decode("utf-8-sig", errors="replace")
     except OSError:
         return ""

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from dcplint import disk
 from dcplint.contracts.model import Contract, Gate, Pack
 from dcplint.program.modules import Broken, module_names, package_of
 from dcplint.source.discovery import discover
@@ -130,7 +131,7 @@ def build_index(
 ) -> Index:
     """Scan every file of `root` for class headers, aliases and the scanner's words."""
     found = discover(root.directory, exclude, root.only)
-    explicit = {p.relative_to(root.directory).as_posix() for p in root.focus if p.is_file()}
+    explicit = {p.relative_to(root.directory).as_posix() for p in root.focus if disk.is_file(p)}
     files = sorted({*found.files, *explicit, *(unsaved or {})})
     modules, names = module_names(files, package_of(root.directory))
     index = Index(root, scanner, {}, modules, names, tuple(found.nested), unsaved or {})

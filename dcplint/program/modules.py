@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from dcplint import disk
 from dcplint.facts.extract import Place, extract
 from dcplint.facts.model import FunctionFacts, ModuleFacts
 from dcplint.program.symbols import Module
@@ -82,7 +83,7 @@ class SourceTree:
             return None
         stem = name.replace(".", "/")
         found = (f"{stem}/__init__.py", f"{stem}.py")
-        return next((r for r in found if (self.directory / r).is_file()), None)
+        return next((r for r in found if disk.is_file(self.directory / r)), None)
 
     def is_namespace(self, name: str) -> bool:
         """Whether `name` is a directory of modules without an `__init__.py`."""
@@ -90,7 +91,7 @@ class SourceTree:
             return name not in self.files and name in self._packages()
         if name.partition(".")[0] in self.without or self.locate(name) is not None:
             return False
-        return (self.directory / name.replace(".", "/")).is_dir()
+        return disk.is_dir(self.directory / name.replace(".", "/"))
 
     def _packages(self) -> frozenset[str]:
         if self._prefixes is None:
@@ -250,7 +251,7 @@ def module_names(files: Iterable[str], package: str = "") -> tuple[dict[str, str
 def package_of(directory: Path) -> str:
     """The dotted name of the package that `directory` is; empty where it is none."""
     parts: list[str] = []
-    while (directory / "__init__.py").is_file() and directory.name:
+    while disk.is_file(directory / "__init__.py") and directory.name:
         parts.append(directory.name)
         directory = directory.parent
     return ".".join(reversed(parts))

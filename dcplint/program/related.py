@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
 
+from dcplint import disk
 from dcplint.contracts.model import Contract, Pack
 from dcplint.facts.model import FunctionFacts
 from dcplint.program.index import Index
@@ -143,8 +142,15 @@ def _mentioning(
 
 def _package(tree: SourceTree, package: str) -> Iterator[tuple[str, str]]:
     """Path and name of every module of a package."""
-    for directory, _, files in os.walk(tree.directory / package):
-        for file in files:
-            if file.endswith(".py"):
-                path = Path(directory, file).relative_to(tree.directory).as_posix()
+    waiting = [package]
+    while waiting:
+        folder = waiting.pop()
+        try:
+            entries = disk.entries(tree.directory / folder)
+        except OSError:
+            continue
+        waiting += (f"{folder}/{e.name}" for e in entries if e.is_dir(follow_symlinks=False))
+        for entry in entries:
+            path = f"{folder}/{entry.name}"
+            if path.endswith(".py"):
                 yield path, path.removesuffix(".py").replace("/", ".").removesuffix(".__init__")

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from dcplint import disk
 from dcplint.source.ignore import Patterns
 
 _ENVIRONMENT = "pyvenv.cfg"  # the file that makes a directory a virtual environment
@@ -72,7 +73,7 @@ def is_ignored(root: Path, target: Path) -> bool:
         relative += f"{part}/"
         if part.startswith(".") or part in _SKIPPED or _ignored(relative, ignores):
             return True
-        if (root / relative / _ENVIRONMENT).is_file():
+        if disk.is_file(root / relative / _ENVIRONMENT):
             return True
     return False
 
@@ -92,8 +93,7 @@ class _Walk:
         while self.waiting:
             base, ignores = self.waiting.pop()
             try:
-                with os.scandir(f"{self.root}/{base}") as entries:
-                    self._directory(base, list(entries), ignores)
+                self._directory(base, disk.entries(f"{self.root}/{base}"), ignores)
             except OSError as error:
                 reason = error.strerror or str(error)
                 self.found.unreadable.append((base.rstrip("/") or ".", reason))
@@ -130,8 +130,8 @@ class _Walk:
             return entry.is_file()
         target = Path(entry.path)
         try:
-            inside = target.resolve().is_relative_to(Path(self.root).resolve())
-            return not inside and target.is_file()
+            inside = Path(disk.realpath(target)).is_relative_to(Path(self.root).resolve())
+            return not inside and disk.is_file(target)
         except (OSError, RuntimeError):
             return False  # a loop of symlinks
 
@@ -151,7 +151,7 @@ def _ignored(relative: str, ignores: Sequence[_Ignore]) -> bool:
 
 def _inherited(directory: Path) -> Iterator[_Ignore]:
     """Ignore files that lie outside `directory` in its git checkout, from its point of view."""
-    checkout = next((p for p in (directory, *directory.parents) if (p / ".git").exists()), None)
+    checkout = next((p for p in (directory, *directory.parents) if disk.exists(p / ".git")), None)
     if checkout is None:
         return
     prefix = "" if checkout == directory else f"{directory.relative_to(checkout).as_posix()}/"
@@ -170,7 +170,7 @@ def _inherited(directory: Path) -> Iterator[_Ignore]:
 def _git_directory(checkout: Path) -> Path:
     """Where git keeps the checkout's own settings; a linked worktree shares its repository's."""
     git = checkout / ".git"
-    if git.is_file():
+    if disk.is_file(git):
         for line in _lines(git)[:1]:
             git = checkout / line.removeprefix("gitdir:").strip()
     for line in _lines(git / "commondir")[:1]:
@@ -180,12 +180,12 @@ def _git_directory(checkout: Path) -> Path:
 
 def _ignore_file(directory: Path, base: str) -> Iterator[_Ignore]:
     path = directory / ".gitignore"
-    if path.is_file():
+    if disk.is_file(path):
         yield _Ignore(base, Patterns.of(_lines(path)))
 
 
 def _lines(path: Path) -> tuple[str, ...]:
     try:
-        return tuple(path.read_text(encoding="utf-8", errors="replace").splitlines())
+        return tuple(disk.read(path).decode(errors="replace").splitlines())
     except OSError:
         return ()

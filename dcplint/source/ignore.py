@@ -122,7 +122,9 @@ def _stars(pattern: str, position: int, stars: int, anchored: bool) -> tuple[str
             return "(?:.*/)?", stars + 1
         if not rest:
             return ".+", stars
-    return "[^/]*", stars
+    # A part of a path is not empty: `pkg/*` says nothing of `pkg/` itself.
+    alone = starts and (not rest or rest.startswith("/"))
+    return "[^/]+" if alone else "[^/]*", stars
 
 
 def _bracket(pattern: str, position: int) -> tuple[str, int] | None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from dcplint import disk
 from dcplint.errors import UserError
 
 
@@ -37,7 +38,8 @@ def find_roots(paths: tuple[Path, ...]) -> tuple[Root, ...]:
     for path in paths:
         try:
             path.stat()
-            target = path.resolve()
+            disk.exists(path)
+            target = Path(disk.realpath(path))
         except (OSError, RuntimeError, ValueError) as error:
             reason = getattr(error, "strerror", None) or "no such file or directory"
             raise UserError(f"{path}: {reason[0].lower()}{reason[1:]}") from error
@@ -57,10 +59,10 @@ def _root(directory: Path, focus: tuple[Path, ...]) -> Root:
 
 
 def _root_of(target: Path) -> Path:
-    directory = target if target.is_dir() else target.parent
+    directory = target if disk.is_dir(target) else target.parent
     ancestors = (directory, *directory.parents)
     project = next((a for a in ancestors if _is_configured(a)), None) or next(
-        (a for a in ancestors if (a / ".git").exists()), None
+        (a for a in ancestors if disk.exists(a / ".git")), None
     )
     inside = ancestors[: ancestors.index(project)] if project else ancestors
     separate = next((a for a in inside if distributions(a)), None)
@@ -75,16 +77,13 @@ def _root_of(target: Path) -> Path:
 
 def _is_configured(directory: Path) -> bool:
     try:
-        if (directory / "dcplint.toml").is_file():
+        if disk.is_file(directory / "dcplint.toml"):
             return True
-        return b"[tool.dcplint" in (directory / "pyproject.toml").read_bytes()
+        return b"[tool.dcplint" in disk.read(directory / "pyproject.toml")
     except OSError:
         return False
 
 
 def distributions(directory: Path) -> tuple[str, ...]:
     """Names of the `*.dist-info` folders in `directory`."""
-    try:
-        return tuple(sorted(p.name for p in directory.glob("*.dist-info")))
-    except OSError:
-        return ()
+    return tuple(disk.glob(directory, "*.dist-info"))

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import codecs
 import io
-import os
 import tokenize
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-# Half the cost of open() for small files, of which an engine has thousands.
-_READ = os.O_RDONLY | getattr(os, "O_BINARY", 0)
+from dcplint import disk
 
 
 class UnreadableSource(Exception):
@@ -29,17 +27,9 @@ class UnreadableSource(Exception):
 def read_bytes(path: str | Path) -> bytes:
     """The bytes of a file. Raises UnreadableSource with the system's reason."""
     try:
-        handle = os.open(path, _READ)
-        try:
-            size = os.fstat(handle).st_size
-            data = os.read(handle, size + 1)
-            while len(data) < size and (more := os.read(handle, size - len(data))):
-                data += more
-        finally:
-            os.close(handle)
+        return disk.read(path)
     except OSError as error:
         raise UnreadableSource(f"cannot be read: {error.strerror or error}") from error
-    return data
 
 
 def decode(data: bytes) -> str:

@@ -189,7 +189,9 @@ def test_color(check: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
 
     assert not colored()
     assert colored("--color", "always")
-    monkeypatch.setattr("dcplint.cli.output.sys", SimpleNamespace(stdout=Terminal()))
+    terminal = SimpleNamespace(stdout=Terminal(), stderr=sys.stderr)
+    monkeypatch.setattr("dcplint.cli.output.sys", terminal)
+    monkeypatch.setattr("dcplint.cli.streams.sys", terminal)
     colored_terminal = Terminal.shown
     assert check()[0] == 1 and "\x1b[31m" in colored_terminal()
     for name, value in [("NO_COLOR", "1"), ("TERM", "dumb")]:

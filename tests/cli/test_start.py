@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from dcplint import __version__
-from dcplint.cli import main as entry
+from dcplint.cli import commands
 from dcplint.cli.main import main
 from dcplint.errors import UserError
 from tests.cli.shell import MAIN, dcplint
@@ -35,6 +35,7 @@ def test_version_imports_click_and_nothing_else(tmp_path: Path) -> None:
     assert {name for name in extra if name.split(".")[0] == "dcplint"} == {
         "dcplint",
         "dcplint.cli",
+        "dcplint.cli.commands",
         "dcplint.cli.main",
         "dcplint.errors",
     }
@@ -43,7 +44,7 @@ def test_version_imports_click_and_nothing_else(tmp_path: Path) -> None:
 
 
 def test_every_command_is_there(capsys: pytest.CaptureFixture[str]) -> None:
-    for name in entry._COMMANDS:
+    for name in commands.COMMANDS:
         with pytest.raises(SystemExit) as exit_:
             main([name, "--help"])
         assert exit_.value.code == 0
@@ -51,7 +52,7 @@ def test_every_command_is_there(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["--help"])
     out = capsys.readouterr().out
-    assert all(f"  {name} " in out for name in entry._COMMANDS)
+    assert all(f"  {name} " in out for name in commands.COMMANDS)
 
 
 @pytest.mark.parametrize("args", [["chekc"], ["check", "--nope"], ["check", "--color", "x"]])

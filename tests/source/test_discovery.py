@@ -75,6 +75,7 @@ IGNORES = {
     "comments, blanks, escapes": {"": "# a.py\n\n\\#b.py\na.py \n"},
     "classes and question marks": {"": "[ab].py\nbuil?\n"},
     "nothing": {},
+    "a star is not an empty name": {"": "pkg\n!pkg/*\n"},
     "everything but directories and one file": {"": "*\n!*/\n!b.py\n"},
     "an ignore file in an ignored directory has no say": {"": "build/\n", "build": "!*\n"},
 }
