@@ -8,7 +8,9 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dcplint import disk
 from dcplint.checks.base import Context, Registered, all_rules
@@ -33,6 +35,9 @@ from dcplint.run_options import RunOptions
 from dcplint.source.roots import Root, find_roots, nested_root
 from dcplint.source.scan import Scanner
 from dcplint.source.text import SourceText, UnreadableSource, decode
+
+if TYPE_CHECKING:
+    from dcplint.report.contract import ContractTable
 
 
 @dataclass(slots=True)
@@ -149,6 +154,28 @@ def capability_matrices(options: RunOptions) -> tuple[list[Matrix], tuple[str, .
                 found = tuple(row for row in shown if tree.in_focus(row.symbol.path))
                 matrices.append(Matrix(_reported(engine), names, found))
     return matrices, notices_of(trees)
+
+
+def contract_tables(options: RunOptions) -> tuple[list[ContractTable], tuple[str, ...]]:
+    """The contract fields of each tree and engine, and what the user should know about them."""
+    from dcplint.flow.contract import field_tables
+    from dcplint.flow.fields import FieldFlow
+    from dcplint.report.contract import ContractTable
+
+    with _without_collector():
+        trees = open_trees(options)
+        tables = [
+            ContractTable(
+                _reported(engine),
+                tuple(
+                    table.moved(partial(_moved, prefix=tree.prefix))
+                    for table in field_tables(FieldFlow(program))
+                ),
+            )
+            for tree in trees
+            for engine, program in tree.programs
+        ]
+    return tables, notices_of(trees)
 
 
 def _row_prefixed(row: Row, prefix: str) -> Row:

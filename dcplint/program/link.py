@@ -80,6 +80,7 @@ class Linker:
     _found: dict[object, Symbol | None] = field(default_factory=dict)
     _tentative: dict[object, Symbol | None] = field(default_factory=dict)
     _running: dict[object, int] = field(default_factory=dict)
+    _explaining: set[str] = field(default_factory=set)
     _met: int = _LONGEST_CHAIN
 
     def absolute(self, dotted: str) -> Symbol:
@@ -261,9 +262,15 @@ class Linker:
     def _missing(self, module: Module, name: str) -> Symbol:
         """Why a module has no such name."""
         dotted = f"{module.facts.name}.{name}"
-        for star in module.bindings.get("*", ()):
-            if not isinstance(self.absolute(star.target), (Module, Vanished)):
-                return Unknown(f"`{name}` may come from `from {star.target} import *`")
+        if dotted in self._explaining:
+            return Unknown(f"`{dotted}` is missing, and what may provide it needs it")
+        self._explaining.add(dotted)
+        try:
+            for star in module.bindings.get("*", ()):
+                if not isinstance(self.absolute(star.target), (Module, Vanished)):
+                    return Unknown(f"`{name}` may come from `from {star.target} import *`")
+        finally:
+            self._explaining.discard(dotted)
         if "__getattr__" in module.bindings:
             return Unknown(f"`{dotted}` comes from a module-level __getattr__")
         if module.facts.is_open:

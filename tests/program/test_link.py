@@ -183,6 +183,13 @@ def test_stars_in_a_ring_are_searched_once_each(tmp_path: Path) -> None:
     assert all(linker.absolute(f"m{n}.K{n}") == Literal(n) for n in range(count))
 
 
+def test_stars_of_what_is_missing_end(tmp_path: Path) -> None:
+    """Each star could provide the package that the other one needs."""
+    files = {"a/__init__.py": "from b.sub import *\n", "b/__init__.py": "from a.sub import *\n"}
+    made = tree(tmp_path, "import a\nclass C(a.X): ...\n", files)
+    assert isinstance(made.program.linker.absolute("a.sub.X"), Unknown)
+
+
 RING = {
     "a.py": "from b import *\nfrom engine.base import ImplBase as X\n",
     "b.py": "from a import *\n",
