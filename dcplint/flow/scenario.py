@@ -119,7 +119,7 @@ class Scenario:
             return self._compared(function, test)
         if self.is_size(function, test):
             return True
-        return _agreed(self.truth(where, value) for where, value in self._meanings(function, test))
+        return _agreed(self.truth(where, value) for where, value in self.meanings(function, test))
 
     def is_exclusive(self, function: Function, test: ast.expr) -> bool:
         """Whether `test` holds with DCP on, and never without."""
@@ -164,17 +164,26 @@ class Scenario:
         key = (function, dumped(node))
         if key not in self._sizes:
             self._sizes[key] = False  # a size defined in terms of itself is none
-            values = self._meanings(function, node)
+            values = self.meanings(function, node)
             if isinstance(node, ast.Attribute) and node.attr in ("world_size", "size"):
-                groups = self._meanings(function, node.value)
+                groups = self.meanings(function, node.value)
                 self._sizes[key] = bool(groups) and all(self._guards.is_group(v) for _, v in groups)
             if not self._sizes[key]:
                 self._sizes[key] = bool(values) and all(self.is_size(w, v) for w, v in values)
         return self._sizes[key]
 
+    def is_group_size(self, node: ast.expr) -> bool:
+        """Whether `node` asks the DCP process group for its size, then and there."""
+        return (
+            isinstance(node, ast.Attribute)
+            and node.attr in ("world_size", "size")
+            and self._guards.is_group(node.value)
+        )
+
     # What a name may stand for; nothing where that is not known
 
-    def _meanings(self, function: Function, node: ast.expr) -> list[Meaning]:
+    def meanings(self, function: Function, node: ast.expr) -> list[Meaning]:
+        """The expressions that `node` may stand for; none where that is not known."""
         if isinstance(node, ast.Name):
             return self._of_name(function, node.id)
         if isinstance(node, ast.Attribute):
