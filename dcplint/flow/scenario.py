@@ -134,7 +134,7 @@ class Scenario:
             return False
         self._active.add(key)
         try:
-            found = self._meanings(function, test)
+            found = self.meanings(function, test)
             return bool(found) and all(self.is_exclusive(where, value) for where, value in found)
         finally:
             self._active.discard(key)
