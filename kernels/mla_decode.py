@@ -11,7 +11,7 @@ import triton.language as tl
 
 from .fp8 import e4m3_to_fp16
 from .shard import global_position, local_length
-from .splits import choose_splits, join_splits
+from .splits import INTERPRETED_BLOCK, choose_splits, join_splits
 
 
 @triton.jit
@@ -201,6 +201,8 @@ def mla_decode(
     block_m = 16
     wide = q.dtype == torch.float32
     block_n = 16 if wide else 32
+    if not q.is_cuda:
+        block_m, block_n = INTERPRETED_BLOCK
     # Decoding fp8 takes registers: more threads on NVIDIA; AMD's waves have twice the registers,
     # but only while there are no more than four.
     num_warps = 8 if fp8 and torch.version.hip is None else 4

@@ -5,6 +5,10 @@ import triton
 
 from .lse_merge import merge_shards
 
+# Query rows and keys of a program where kernels are interpreted: the interpreter pays for each
+# operation, whatever its size. Two splits of short sequences still have a block of keys each.
+INTERPRETED_BLOCK = (64, 32)
+
 
 def choose_splits(q: torch.Tensor, programs: int, max_local_len: int, block_n: int) -> int:
     """Splits so that about two waves of programs fill the card, none shorter than a block.

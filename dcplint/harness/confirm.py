@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,7 @@ from dcplint.findings.model import Finding, Tree
 from dcplint.harness.job import Job
 from dcplint.harness.model import Confirmation, Execution, Verdict
 from dcplint.harness.pool import Pool, PoolError
-from dcplint.harness.predict import FALLBACK_RULES, PREDICTIONS
+from dcplint.harness.predict import FALLBACKS, PREDICTIONS
 from dcplint.harness.verify import Progress, Selection, Verifier
 
 _ENGINE = "vllm"  # the one engine that has a driver here
@@ -93,25 +94,72 @@ def _confirm(
     pool: Pool,
     only: Selection | None,
 ) -> Confirmation:
-    prediction = PREDICTIONS.get(finding.code)
-    if prediction is None and finding.code not in FALLBACK_RULES:
+    prediction, gap = PREDICTIONS.get(finding.code), FALLBACKS.get(finding.code)
+    if prediction is None and gap is None:
         return not_run(template, pool, "its rule predicts nothing that can be run")
-    if finding.location.tree is not Tree.PROJECT:
-        return not_run(template, pool, "it lies in the engine, not in the checked tree")
-    files = (place / finding.location.path for place in places)
-    path = next((f.resolve() for f in files if f.is_file()), None)
+    if prediction is not None:
+        prediction = prediction.about(finding.message)
+        if prediction is None:
+            return not_run(template, pool, "no probe exercises what it speaks of")
+    target, reason = _target(finding, places, verifier)
+    if target is None:
+        return not_run(template, pool, reason)
+    if prediction is not None:
+        return verifier.verify(target, prediction, only=only)
+    assert gap is not None
+    at = finding.location
+    path = _file(at.path, places)
     if path is None:
         return not_run(template, pool, "its file was not found")
-    try:
-        targets = verifier.backends(path, finding.symbol)
-    except PoolError as error:
-        return not_run(template, pool, f"the file could not be loaded: {error}")
-    if not targets:
-        return not_run(template, pool, "no driver runs what this file defines")
-    if prediction is None:
-        at = finding.location
-        return verifier.verify_fallback(targets[0], path, at.line, at.column)
-    return verifier.verify(targets[0], prediction, only=only)
+    return verifier.verify_fallback(target, path, at.line, at.column, gap)
+
+
+def _target(
+    finding: Finding, places: tuple[Path, ...], verifier: Verifier
+) -> tuple[str | None, str]:
+    """A backend that runs what the finding is about, or why there is none.
+
+    It is looked for where the finding lies, then where its evidence does: a gap in a runner shows
+    in the builder that reads the field, a base's default in its heirs.
+    """
+    reasons: list[str] = []
+    for at, symbol in _sites(finding):
+        path = _file(at, places)
+        if path is None:
+            reasons.append("its file was not found")
+            continue
+        try:
+            targets = verifier.backends(path, symbol)
+        except PoolError as error:
+            reasons.append(_why_unloaded(str(error)))
+            continue
+        if targets:
+            return targets[0], ""
+        reasons.append("no driver runs what this file defines")
+    return None, reasons[0] if reasons else "it lies in the engine, not in the checked tree"
+
+
+def _sites(finding: Finding) -> Iterator[tuple[str, str]]:
+    """Files of the checked tree, the finding's own first, each with the symbol to look for."""
+    sites = [(finding.location, finding.symbol), *((e.location, "") for e in finding.evidence)]
+    seen: set[str] = set()
+    for location, symbol in sites:
+        if location.tree is Tree.PROJECT and location.path not in seen:
+            seen.add(location.path)
+            yield location.path, symbol
+
+
+def _file(relative: str, places: tuple[Path, ...]) -> Path | None:
+    files = (place / relative for place in places)
+    return next((f.resolve() for f in files if f.is_file()), None)
+
+
+def _why_unloaded(error: str) -> str:
+    """In one sentence; the usual reason, a missing package, in plain words."""
+    missing = re.search(r"No module named '(\w+)", error)
+    if missing is not None:
+        return f"it needs {missing[1]}, which is not installed here"
+    return f"the file could not be loaded: {error}"
 
 
 def not_run(template: Job, pool: Pool, reason: str) -> Confirmation:

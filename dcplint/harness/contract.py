@@ -1,10 +1,10 @@
 """The harness contract: a small attention engine of its own, which fixtures implement.
 
-It has the roles an engine has (impl, backend, builder) and nothing else, so that a backend of a
-few lines is complete: the linter reads it through `rules/dcplint.yaml`, the harness runs it.
+It has the roles an engine has (impl, backend, builder, runner) and nothing else, so that a backend
+of a few lines is complete: the linter reads it through `rules/dcplint.yaml`, the harness runs it.
 
-The runner (the harness) fills in `CommonAttentionMetadata`; under DCP that includes
-`dcp_local_seq_lens` for every batch. Queries arrive gathered over the heads of all ranks.
+The runner owes every builder all of `CommonAttentionMetadata`; under DCP that includes
+`dcp_local_seq_lens`. Queries arrive gathered over the heads of all ranks.
 """
 
 from __future__ import annotations
@@ -50,20 +50,33 @@ class CommonAttentionMetadata:
     """What the runner owes every builder, shared between layers: nobody may write to it.
 
     query_start_loc: [B+1] int32. seq_lens: [B] int32, global tokens, new ones included.
-    dcp_local_seq_lens: [B] int32, tokens on this rank, new ones included; None without DCP.
     block_table: [B, max_pages] int32, this rank's pages. positions: [T] int64, global.
     request_ids: [T] int64, the row of each token. num_reqs: rows that are real; later ones are
-    padding with a length of 0.
+    padding with a length of 0. dcp_local_seq_lens: [B] int32, tokens on this rank, new ones
+    included; None without DCP.
     """
 
     query_start_loc: torch.Tensor
     seq_lens: torch.Tensor
-    dcp_local_seq_lens: torch.Tensor | None
     block_table: torch.Tensor
     positions: torch.Tensor
     request_ids: torch.Tensor
     num_reqs: int
     max_query_len: int
+    dcp_local_seq_lens: torch.Tensor | None = None
+
+
+class Step(Protocol):
+    """What a runner knows of one step, as `CommonAttentionMetadata` describes it."""
+
+    query_start_loc: torch.Tensor
+    seq_lens: torch.Tensor
+    block_table: torch.Tensor
+    positions: torch.Tensor
+    request_ids: torch.Tensor
+    num_reqs: int
+    max_query_len: int
+    dcp_local_seq_lens: torch.Tensor | None
 
 
 class AttentionImplBase(ABC):
@@ -139,6 +152,35 @@ class MetadataBuilderBase(ABC):
         """Where each new token goes on this rank: [T] int64, -1 for another rank's token."""
 
 
+class ModelRunner:
+    """Makes each step's metadata for one layer, and has its builder build from it.
+
+    A backend that needs its metadata made in another way brings a runner of its own.
+    """
+
+    def __init__(self, builder: MetadataBuilderBase, dcp: DCPConfig) -> None:
+        self.builder = builder
+        self.dcp_rank = dcp.dcp_rank
+        self.dcp_world_size = dcp.dcp_world_size
+        self.interleave = dcp.interleave
+
+    def execute(self, step: Step) -> Any:
+        """The impl's metadata for one step; shares the step's tensors."""
+        common = CommonAttentionMetadata(
+            query_start_loc=step.query_start_loc,
+            seq_lens=step.seq_lens,
+            block_table=step.block_table,
+            positions=step.positions,
+            request_ids=step.request_ids,
+            num_reqs=step.num_reqs,
+            max_query_len=step.max_query_len,
+        )
+        if self.dcp_world_size > 1:
+            assert step.dcp_local_seq_lens is not None
+            common.dcp_local_seq_lens = step.dcp_local_seq_lens
+        return self.builder.build(common)
+
+
 class AttentionBackendBase(ABC):
     """What a selector sees of a backend."""
 
@@ -156,6 +198,11 @@ class AttentionBackendBase(ABC):
     @abstractmethod
     def get_builder_cls() -> type[MetadataBuilderBase]:
         """The class that builds metadata."""
+
+    @staticmethod
+    def get_runner_cls() -> type[ModelRunner]:
+        """The class that makes the builder's input."""
+        return ModelRunner
 
     @staticmethod
     def get_kv_cache_shapes(geometry: Geometry, num_pages: int) -> tuple[tuple[int, ...], ...]:
@@ -188,6 +235,9 @@ def select_backend(backend: type[AttentionBackendBase], dcp_world_size: int) -> 
 
 
 def check_layer(impl: AttentionImplBase) -> None:
-    """The load gate: refuses an impl that returns no LSE to merge by. Raises ValueError."""
-    if impl.dcp_world_size > 1 and not (impl.merges_in_forward or impl.can_return_lse_for_decode):
+    """The load gate: refuses an impl that denies it can return its LSE. Raises ValueError.
+
+    Like vLLM's, it asks impls that merge in `forward` too.
+    """
+    if impl.dcp_world_size > 1 and not impl.can_return_lse_for_decode:
         raise ValueError(f"{type(impl).__name__} returns no LSE, which DCP needs")

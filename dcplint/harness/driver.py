@@ -35,6 +35,10 @@ class Refused(Exception):
     """The backend would not be built: it says itself that it cannot do this."""
 
 
+class RefusedLate(Refused):
+    """A selector has accepted the backend, and it is refused once the model is being loaded."""
+
+
 @dataclass(frozen=True, slots=True)
 class Placement:
     """Where a subject runs. `dcp_world_size` is 1 for a layer that is not sharded."""
@@ -57,13 +61,16 @@ class Subject(Protocol):
     and for watching, dense; slot_sizes: how many elements of each belong to one token.
     merges_new_tokens: whether `local` takes the new tokens from its arguments, so that it need not
     read them from the cache. owes_empty: whether it owes output 0 and LSE -inf where its shard is
-    empty; False where the merge masks such rows, whatever they hold, and is judged by its result.
+    empty; False where the merge masks such rows, whatever they hold, and is judged by its result. builder:
+    the object whose `build` makes the metadata, for probes that take a field away from what it is
+    given.
     """
 
     lse_base: str
     self_merging: bool
     merges_new_tokens: bool
     owes_empty: bool
+    builder: Any
     caches: tuple[torch.Tensor, ...]
     slot_sizes: tuple[int, ...]
 
@@ -119,10 +126,14 @@ class ContractSubject:
         try:
             select_backend(backend, placement.dcp_world_size)
             self._impl = backend.get_impl_cls()(geometry, dcp, placement.sinks)
-            check_layer(self._impl)
         except ValueError as error:
             raise Refused(str(error)) from error
-        self._builder = backend.get_builder_cls()(geometry, dcp)
+        try:
+            check_layer(self._impl)
+        except ValueError as error:
+            raise RefusedLate(str(error)) from error
+        self.builder = backend.get_builder_cls()(geometry, dcp)
+        self._runner = backend.get_runner_cls()(self.builder, dcp)
         self.lse_base = "e" if self._impl.lse_base_on_e else "2"
         self.self_merging = self._impl.merges_in_forward
         self.caches = tuple(
@@ -137,11 +148,11 @@ class ContractSubject:
 
     def slots(self, common: CommonAttentionMetadata) -> torch.Tensor | None:
         """See `Subject`."""
-        return self._builder.slot_mapping(common)
+        return self.builder.slot_mapping(common)
 
     def metadata(self, common: CommonAttentionMetadata) -> Any:
         """See `Subject`."""
-        return self._builder.build(common)
+        return self._runner.execute(common)
 
     def local(
         self, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, metadata: Any
@@ -181,7 +192,8 @@ class ContractDriver:
     def parts(self, target: type) -> tuple[type, ...]:
         """See `Driver`."""
         backend: type[AttentionBackendBase] = target
-        return backend, backend.get_impl_cls(), backend.get_builder_cls()
+        made = (backend.get_impl_cls(), backend.get_builder_cls(), backend.get_runner_cls())
+        return backend, *made
 
 
 def import_target(name: str) -> ModuleType:

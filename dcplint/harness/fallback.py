@@ -1,15 +1,16 @@
 """Whether a branch that stands in for a missing contract field is ever taken, and what it hides.
 
 The real builder runs on batches as the runner makes them, while every executed instruction is
-noted; then the field is set to None and the builder runs again.
+noted; then it runs again without the field, and with the value that it is owed.
 """
 
 from __future__ import annotations
 
 import ast
+import copy
 import dataclasses
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import CodeType, FrameType
@@ -17,17 +18,17 @@ from typing import Any
 
 import torch
 
-from dcplint.harness.contract import CommonAttentionMetadata
-from dcplint.harness.driver import Driver, Placement
+from dcplint.harness.driver import Driver, Placement, Subject
 from dcplint.harness.model import Batch, Topology
 from dcplint.harness.probes import geometry_for
 from dcplint.harness.ranks import EmulatedGroup, emulate
 from dcplint.harness.shard import Shard
 from dcplint.harness.workload import common_metadata, make_workload, pages_needed, place
 
-Span = tuple[
-    int, int, int, int
-]  # first line, first column, last line, end column; columns in bytes
+Span = tuple[int, int, int, int]
+"""First line, first column, last line, end column; lines from 1, columns in bytes from 0."""
+
+NOWHERE = (0, 0, 0, 0)
 
 _BATCHES = (
     Batch((149, 97, 65), (1, 1, 1)),
@@ -39,30 +40,72 @@ _BATCHES = (
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Reach:
-    """What was seen. without: `same`, `changed`, or the exception that a None field leads to."""
+    """What was seen.
+
+    taken: builds that came into the branch. missing: builds that the field reached as None.
+    failed: what the build failed with, if it did. without: what the builder makes where the field
+    is None, and filled: where it is what the runner owes; `same`, `changed`, or an exception.
+    """
 
     builds: int
     taken: int
+    missing: int
+    failed: str
     without: str
+    filled: str
 
 
 def branch_at(source: str, line: int, column: int) -> Span:
     """The part that runs where the condition at `line`, `column` (1-based) finds None.
 
-    Raises LookupError where no condition starts there or it does not compare with None.
+    Raises LookupError where no condition starts there, it does not compare with None, or nothing
+    runs then.
     """
-    for node in ast.walk(ast.parse(source)):
-        if not isinstance(node, ast.If | ast.IfExp):
-            continue
-        test = node.test
-        if (test.lineno, test.col_offset + 1) != (line, column):
-            continue
-        branch: Any = node.body if _asks_for_none(test) else node.orelse
-        parts: list[ast.stmt | ast.expr] = branch if isinstance(branch, list) else [branch]
-        if parts:
-            first, last = parts[0], parts[-1]
-            return first.lineno, first.col_offset, last.end_lineno or 0, last.end_col_offset or 0
+    for block in _blocks(ast.parse(source)):
+        for index, statement in enumerate(block):
+            for node in _conditions(statement):
+                test = node.values[0] if isinstance(node, ast.BoolOp) else node.test
+                if (test.lineno, test.col_offset + 1) == (line, column):
+                    parts = _where_none(node, block[index + 1 :])
+                    if not parts:
+                        raise LookupError("nothing runs where the condition finds None")
+                    first, last = parts[0], parts[-1]
+                    end = (last.end_lineno or 0, last.end_col_offset or 0)
+                    return first.lineno, first.col_offset, *end
     raise LookupError(f"no condition on None starts at {line}:{column}")
+
+
+def _blocks(tree: ast.AST) -> Iterator[list[ast.stmt]]:
+    for node in ast.walk(tree):
+        for _, value in ast.iter_fields(node):
+            if isinstance(value, list) and value and isinstance(value[0], ast.stmt):
+                yield value
+
+
+def _conditions(statement: ast.stmt) -> Iterator[ast.If | ast.IfExp | ast.BoolOp]:
+    """The statement itself and the conditional expressions in it."""
+    if isinstance(statement, ast.If):
+        yield statement
+    for node in ast.walk(statement):
+        if isinstance(node, ast.IfExp) or (
+            isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or)
+        ):
+            yield node
+
+
+def _where_none(
+    node: ast.If | ast.IfExp | ast.BoolOp, following: list[ast.stmt]
+) -> list[ast.stmt] | list[ast.expr]:
+    """What runs for None; behind an `if x is not None` that leaves, what follows it."""
+    if isinstance(node, ast.BoolOp):
+        return node.values[1:]
+    for_none = _asks_for_none(node.test)
+    if isinstance(node, ast.IfExp):
+        return [node.body if for_none else node.orelse]
+    if for_none:
+        return node.body
+    leaves = isinstance(node.body[-1], ast.Return | ast.Raise | ast.Continue)
+    return node.orelse or (following if leaves else [])
 
 
 def _asks_for_none(test: ast.expr) -> bool:
@@ -77,12 +120,11 @@ def _asks_for_none(test: ast.expr) -> bool:
 
 
 def probe_fallback(
-    driver: Driver, target: type, path: Path, line: int, column: int, field: str, world_size: int
+    driver: Driver, target: type, path: Path, span: Span, field: str, world_size: int
 ) -> Reach:
-    """Run the builder for every rank and batch. Raises LookupError, see `branch_at`."""
-    span = branch_at(path.read_text(encoding="utf-8"), line, column)
+    """Run the builder for every rank and batch, and see whether it comes into `span` of `path`."""
     geometry = geometry_for(driver.claims(target))
-    totals = Reach(0, 0, "same")
+    totals = Reach(0, 0, 0, "", "same", "same")
     for interleave in (1, 16):
         topology = Topology(world_size, interleave)
 
@@ -104,11 +146,7 @@ def probe_fallback(
                 workload = make_workload(batch, geometry, torch.float32, "cpu", seed)
                 layout = place(batch, geometry, shard, placement.num_pages, seed)
                 common = common_metadata(workload, layout, shard, sharded=True)
-                with _executed(path, span) as hits:
-                    given = subject.metadata(common)
-                taken = int(bool(hits))
-                given = _copied(given)
-                found.append(Reach(1, taken, _without(subject, common, field, given)))
+                found.append(_build(subject, common, path, span, field))
             return found
 
         for result in emulate(world_size, program):
@@ -119,19 +157,89 @@ def probe_fallback(
     return totals
 
 
+def _build(subject: Subject, common: Any, path: Path, span: Span, field: str) -> Reach:
+    """One batch: as the runner makes it, then without the field, then with what is owed."""
+    failed, given = "", None
+    with _executed(path, span) as hits, _arriving(type(subject.builder), field) as arrived:
+        try:
+            given = _copied(subject.metadata(common))
+        except Exception as error:
+            failed = type(error).__name__
+    taken, missing = int(bool(hits)), int(None in arrived)
+    if given is None:
+        return Reach(1, taken, missing, failed, "same", "same")
+    return Reach(
+        builds=1,
+        taken=taken,
+        missing=missing,
+        failed="",
+        without=_rebuilt(subject, common, field, None, given),
+        filled=_rebuilt(subject, common, field, getattr(common, field), given),
+    )
+
+
 def _added(total: Reach, reach: Reach) -> Reach:
-    without = total.without if reach.without == "same" else reach.without
-    return Reach(total.builds + reach.builds, total.taken + reach.taken, without)
+    return Reach(
+        builds=total.builds + reach.builds,
+        taken=total.taken + reach.taken,
+        missing=total.missing + reach.missing,
+        failed=total.failed or reach.failed,
+        without=total.without if reach.without == "same" else reach.without,
+        filled=total.filled if reach.filled == "same" else reach.filled,
+    )
 
 
-def _without(subject: Any, common: CommonAttentionMetadata, field: str, given: Any) -> str:
+@contextmanager
+def _arriving(builder: type, field: str) -> Iterator[list[Any]]:
+    """What the field is in everything that `build` is called with, an inherited one included."""
+    arrived: list[Any] = []
+    owners: list[Any] = [cls for cls in builder.__mro__ if "build" in vars(cls)]
+    originals = [vars(cls)["build"] for cls in owners]
+
+    def watched(build: Callable[..., Any]) -> Callable[..., Any]:
+        def watch(self: Any, *arguments: Any, **options: Any) -> Any:
+            records = (*arguments, *options.values())
+            arrived.extend(getattr(r, field) for r in records if hasattr(r, field))
+            return build(self, *arguments, **options)
+
+        return watch
+
+    for cls, build in zip(owners, originals, strict=True):
+        cls.build = watched(build)
     try:
-        emptied = dataclasses.replace(common)
-        setattr(emptied, field, None)
-        got = subject.metadata(emptied)
+        yield arrived
+    finally:
+        for cls, build in zip(owners, originals, strict=True):
+            cls.build = build
+
+
+def _rebuilt(subject: Subject, common: Any, field: str, value: Any, given: dict[str, Any]) -> str:
+    """What becomes of the metadata where the builder is given `value` for the field."""
+    builder = subject.builder
+    build = builder.build
+
+    def build_from(*arguments: Any, **options: Any) -> Any:
+        return build(
+            *(_replaced(a, field, value) for a in arguments),
+            **{name: _replaced(o, field, value) for name, o in options.items()},
+        )
+
+    builder.build = build_from
+    try:
+        got = subject.metadata(common)
     except Exception as error:
         return type(error).__name__
+    finally:
+        del builder.build
     return "same" if _same(given, got) else "changed"
+
+
+def _replaced(record: Any, field: str, value: Any) -> Any:
+    if not hasattr(record, field):
+        return record
+    changed = copy.copy(record)
+    setattr(changed, field, value)
+    return changed
 
 
 def _copied(metadata: Any) -> dict[str, Any]:

@@ -8,6 +8,10 @@ from typing import Any
 
 from dcplint.harness.model import Execution, Measurement, Outcome, Run, Signal
 
+# The targets that must pass every probe, see `control.py`.
+GQA_CONTROL = "dcplint.harness.control:GQABackend"
+MLA_CONTROL = "dcplint.harness.control:MLABackend"
+
 
 class Mode(enum.Enum):
     """How the ranks of a probe are run."""

@@ -14,10 +14,12 @@ class Signal(enum.Enum):
     """
 
     REFUSED = "refused"  # the backend would not be built under DCP
+    REFUSED_LATE = "refused.late"  # ... although a selector had accepted it
     CRASH = "crash"  # a signal, an exit without a result, memory exhausted
     HANG = "hang"  # time-out, or ranks waiting for each other
     ERROR = "error"  # an exception
     FIELD = "field"  # contract metadata changed by building or running
+    FIELD_MISSING = "field.missing"  # a contract field reached the builder as None
     BRANCH = "branch"  # a fallback branch's reach, and what it hides
     SLOTS = "slots"  # where new tokens are written
     READ_WILD = "read.wild"  # reads outside every buffer

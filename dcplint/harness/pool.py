@@ -124,7 +124,7 @@ class Pool:
         return found
 
     def fallback(
-        self, target: str, path: str, line: int, column: int, field: str, world_size: int
+        self, target: str, path: str, branch: tuple[int, int] | None, field: str, world_size: int
     ) -> dict[str, Any]:
         """See `worker.fallback`. Raises PoolError with what went wrong."""
         return self._ask(
@@ -132,8 +132,7 @@ class Pool:
                 "kind": "fallback",
                 "target": target,
                 "path": path,
-                "line": line,
-                "column": column,
+                "branch": branch,
                 "field": field,
                 "world_size": world_size,
             }
@@ -218,7 +217,15 @@ def _lost(job: Job, outcome: dict[str, Any]) -> Measurement:
 
 # A rank that ended in one of these ways never reaches the collectives its peers wait in.
 _ENDINGS = frozenset(
-    {Signal.REFUSED, Signal.CRASH, Signal.ERROR, Signal.READ_WILD, Signal.LSE_MISSING, Signal.SHAPE}
+    {
+        Signal.REFUSED,
+        Signal.REFUSED_LATE,
+        Signal.CRASH,
+        Signal.ERROR,
+        Signal.READ_WILD,
+        Signal.LSE_MISSING,
+        Signal.SHAPE,
+    }
 )
 
 

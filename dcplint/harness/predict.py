@@ -6,7 +6,10 @@ in another way than the finding says, which confirms nothing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import enum
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 from dcplint.harness.model import ADVISORY, Signal
 
@@ -15,28 +18,51 @@ _LSES = frozenset({Signal.LSE_MISSING, Signal.LSE_BASE, Signal.LSE})
 _OUTPUTS = frozenset({Signal.SHAPE, Signal.OUTPUT_LOCAL, Signal.OUTPUT_MERGED})
 _EMPTY = frozenset({Signal.EMPTY_OUTPUT, Signal.EMPTY_LSE})
 # A claim to do DCP is refuted by anything that goes wrong under it, except a refusal.
-_ANY = frozenset(Signal) - ADVISORY - {Signal.REFUSED, Signal.BRANCH}
+_ANY = frozenset(Signal) - ADVISORY - {Signal.REFUSED, Signal.BRANCH, Signal.FIELD_MISSING}
 
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """Probes by the beginning of their name, most telling first, and the signals that confirm."""
+    """Probes by the beginning of their name, most telling first, and the signals that confirm.
+
+    topics: words of a finding's message that single out one of the probes, where the rule speaks
+    of several features. may_refuse: whether a backend that refuses a feature does right.
+    """
 
     probes: tuple[str, ...]
     signals: frozenset[Signal]
+    topics: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    may_refuse: bool = False
+
+    def about(self, message: str) -> Prediction | None:
+        """What is predicted of the feature that `message` names; None for one without a probe."""
+        if not self.topics:
+            return self
+        words = set(re.findall(r"\w+", message.lower()))
+        named = tuple(probe for probe, topic in self.topics.items() if words & set(topic))
+        return replace(self, probes=named, topics={}) if named else None
 
 
 _SHARDING = ("ragged-i16", "short-i16", "ragged-i1", "whole-cycles", "multi-query")
 _LENGTHS = Prediction((*_SHARDING, "reuse"), _READS | _EMPTY | {Signal.ERROR})
 _CLAIM = Prediction((*_SHARDING, "large-scores", "strided"), _ANY)
+_TOPICS = {
+    "window": ("window", "window_size", "window_left", "sliding_window"),
+    "soft-cap": ("soft_cap", "softcap", "logits_soft_cap"),
+    "sinks": ("sinks", "sink", "s_aux"),
+    "multi-query": ("max_query_len", "query_start_loc", "causal", "mtp", "speculative"),
+}
+# A window too narrow shows as tokens that nobody reads.
+_FEATURE = Prediction(
+    tuple(_TOPICS), _LSES | _OUTPUTS | _EMPTY | {Signal.READ_MISSED}, _TOPICS, may_refuse=True
+)
 
 PREDICTIONS: dict[str, Prediction] = {
     "DCP101": _CLAIM,
     "DCP102": _CLAIM,
     "DCP103": _CLAIM,
-    "DCP105": Prediction(_SHARDING, _LSES | {Signal.ERROR}),
-    "DCP203": _LENGTHS,
-    "DCP204": _LENGTHS,
+    "DCP104": Prediction(("short-i1",), frozenset({Signal.REFUSED})),
+    "DCP105": Prediction(_SHARDING, _LSES | {Signal.ERROR, Signal.REFUSED_LATE}),
     "DCP205": _LENGTHS,
     "DCP206": Prediction(("ragged-i16", "reuse"), frozenset({Signal.FIELD})),
     "DCP301": Prediction(("draft", *_SHARDING), _READS | {Signal.ERROR}),
@@ -49,15 +75,30 @@ PREDICTIONS: dict[str, Prediction] = {
     "DCP401": Prediction(_SHARDING, frozenset({Signal.LSE_MISSING, Signal.ERROR})),
     "DCP402": Prediction(("ragged-i16",), frozenset({Signal.LSE_BASE, Signal.OUTPUT_MERGED})),
     "DCP403": Prediction(("ragged-i16",), frozenset({Signal.LSE_PRECISION})),
-    # A window too narrow shows as tokens that nobody reads.
-    "DCP404": Prediction(("window", "soft-cap", "sinks"), _LSES | _OUTPUTS | {Signal.READ_MISSED}),
+    "DCP404": _FEATURE,
     "DCP405": Prediction(("heads", "value-size"), _READS | _LSES | _OUTPUTS | {Signal.ERROR}),
-    "DCP406": Prediction(("window", "soft-cap", "sinks", "multi-query"), _LSES | _OUTPUTS),
+    "DCP406": _FEATURE,
     "DCP407": Prediction(_SHARDING, frozenset({Signal.LSE_MISSING, Signal.ERROR})),
 }
 
-# Settled by branch events in the builder instead of a probe.
-FALLBACK_RULES = frozenset({"DCP201"})
+
+class Gap(enum.Enum):
+    """What a rule says of a contract field that may be None, and how the builder deals with it."""
+
+    NEVER_MET = "the branch for None never runs"
+    HIDDEN = "the branch for None runs, and hides that nobody filled the field in"
+    MISSING = "the field reaches a builder as None"
+    SILENT = "the builder goes on without the field instead of failing"
+
+
+# Settled in the builder, with and without the field, instead of by a probe.
+FALLBACKS = {
+    "DCP201": Gap.NEVER_MET,
+    "DCP202": Gap.HIDDEN,
+    "DCP203": Gap.MISSING,
+    "DCP204": Gap.MISSING,
+    "DCP207": Gap.SILENT,
+}
 
 
 def select(prediction: Prediction, probes: tuple[str, ...]) -> tuple[str, ...]:

@@ -17,13 +17,17 @@ from dcplint.harness.model import Batch, Claims, Geometry, Probe, Topology
 INTERLEAVES = (1, 16)
 
 
-def geometry_for(claims: Claims) -> Geometry:
-    """A small layer of the kind the backend serves, with heads for four ranks."""
+def geometry_for(claims: Claims, num_kv_heads: int = 1) -> Geometry:
+    """A small layer of the kind the backend serves, with heads for four ranks.
+
+    One KV head is what a rank has left under DCP. Every further one is another run of the kernel's
+    programs, which the interpreter pays for, so only some probes have two.
+    """
     if claims.geometry is not None:
         return claims.geometry
     if claims.is_mla:
         return Geometry(num_heads=8, num_kv_heads=1, head_dim=48, v_head_dim=32, kv_lora_rank=32)
-    return Geometry(num_heads=8, num_kv_heads=2, head_dim=32, v_head_dim=32)
+    return Geometry(num_heads=8, num_kv_heads=num_kv_heads, head_dim=32, v_head_dim=32)
 
 
 def core_probes(claims: Claims, world_size: int) -> tuple[Probe, ...]:
@@ -71,7 +75,7 @@ def head_probes(claims: Claims, world_size: int) -> tuple[Probe, ...]:
         for local_heads in (1, 6, 12, 16)
     ]
     if not claims.is_mla and claims.geometry is None:
-        wide = replace(geometry, head_dim=48, v_head_dim=32)
+        wide = replace(geometry_for(claims, num_kv_heads=2), head_dim=48, v_head_dim=32)
         found.append(Probe("value-size", "are values sized as values?", batches, topology, wide))
     return tuple(found)
 
@@ -86,16 +90,17 @@ def all_probes(claims: Claims, world_size: int) -> tuple[Probe, ...]:
 
 
 def _sharding(claims: Claims, topology: Topology) -> Iterator[Probe]:
-    geometry = geometry_for(claims)
     cycle = topology.world_size * topology.interleave
     suffix = f"-i{topology.interleave}"
 
-    def probe(name: str, question: str, batch: Batch) -> Probe:
-        return Probe(name + suffix, question, (batch,), topology, geometry)
+    def probe(name: str, question: str, batch: Batch, kv_heads: int = 1) -> Probe:
+        layer = geometry_for(claims, kv_heads)
+        return Probe(name + suffix, question, (batch,), topology, layer)
 
     turns = max(1, 64 // cycle)
     ragged = (2 * turns * cycle + cycle // 3 + 1, turns * cycle + cycle // 2 + 1, cycle + 1)
-    yield probe("ragged", "do the shards of ragged lengths add up?", Batch(ragged, (1, 1, 1)))
+    whole = "do the shards of ragged lengths add up?"
+    yield probe("ragged", whole, Batch(ragged, (1, 1, 1)), kv_heads=2)
     short = (max(1, cycle - 1), max(1, topology.interleave // 2), 1)
     yield probe(
         "short", "what do ranks return that hold nothing of a sequence?", Batch(short, (1, 1, 1))

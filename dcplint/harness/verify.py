@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from dcplint.harness.job import Job
+from dcplint.harness.job import GQA_CONTROL, MLA_CONTROL, Job
 from dcplint.harness.model import (
     Confirmation,
     Execution,
@@ -22,10 +23,7 @@ from dcplint.harness.model import (
     Verdict,
 )
 from dcplint.harness.pool import Pool, PoolError
-from dcplint.harness.predict import Prediction, select
-
-GQA_CONTROL = "dcplint.harness.control:GQABackend"
-MLA_CONTROL = "dcplint.harness.control:MLABackend"
+from dcplint.harness.predict import Gap, Prediction, select
 
 FIELD = "dcp_local_seq_lens"  # the one contract field of the harness contract
 
@@ -52,31 +50,27 @@ class Verifier:
         return [b["target"] for b in wanted or found]
 
     def verify_fallback(
-        self, target: str, path: Path, line: int, column: int, field: str = FIELD
+        self, target: str, path: Path, line: int, column: int, gap: Gap, field: str = FIELD
     ) -> Confirmation:
-        """Settle a finding about a branch that derives `field` where it is None."""
+        """Settle a finding about the condition at `line`, `column` on `field` being None."""
         base = replace(self._template, target=target, probe="fallback")
+        branch = (line, column) if gap in _BRANCHES else None
         try:
-            seen = self._pool.fallback(target, str(path), line, column, field, base.world_size)
+            seen = self._pool.fallback(target, str(path), branch, field, base.world_size)
         except PoolError as error:
             return self._not_run(base, f"the builder could not be run: {error}")
         if "error" in seen:
             return self._not_run(base, seen["error"])
-        told = {
-            "same": f"with {field} left out the metadata is the same: a gap goes unnoticed",
-            "changed": f"with {field} left out the metadata changes silently",
-        }.get(seen["without"], f"with {field} left out the build fails with {seen['without']}")
-        never = not seen["taken"]
-        builds = f"{seen['builds']} builds on every rank"
-        reason = f"never taken in {builds}; {told}" if never else f"taken in {builds}"
+        holds, reason = _HOLDS[gap](seen, field)
+        counted = seen["taken"] if gap in _BRANCHES else seen["missing"]
         return Confirmation(
-            verdict=Verdict.CONFIRMED if never else Verdict.REFUTED,
+            verdict=Verdict.CONFIRMED if holds else Verdict.REFUTED,
             reason=reason,
             execution=Execution.BUILDER_ONLY,
             ranks=base.mode,
             environment=self._environment(),
-            signal=Signal.BRANCH,
-            measured=float(seen["taken"]),
+            signal=Signal.BRANCH if gap in _BRANCHES else Signal.FIELD_MISSING,
+            measured=float(counted),
             tolerance=0.0,
             control="not needed: no kernel runs",
             seed=base.seed,
@@ -99,6 +93,9 @@ class Verifier:
             return self._not_run(base, f"the backend could not be loaded: {error}")
         control = MLA_CONTROL if described["claims"]["is_mla"] else GQA_CONTROL
         predicted = select(prediction, tuple(described["probes"]))
+        if not predicted:
+            wanted = ", ".join(prediction.probes)
+            return self._not_run(base, f"the backend claims nothing that {wanted} would probe")
         runs: list[Run] = []
         for stage in (predicted, tuple(described["core"])):
             done = {run.probe for run in runs}
@@ -108,6 +105,8 @@ class Verifier:
                 fault = self._predicted_fault(run, prediction)
                 if fault is not None and self._control_passed(run):
                     return self._conclude(Verdict.CONFIRMED, fault.detail, run, fault, runs)
+            if prediction.may_refuse and stage is predicted:
+                runs = [run for run in runs if not _is_refused(run)]
             if any(run.worst is not None for run in runs):
                 break  # wrong in another way than predicted: more probes settle nothing
         return (
@@ -226,6 +225,60 @@ class Verifier:
     def _environment(self) -> dict[str, str]:
         seen = self._pool.environment
         return {name: str(seen[name]) for name in ("torch", "triton", "device")}
+
+
+def _is_refused(run: Run) -> bool:
+    return run.worst is not None and run.worst.signal is Signal.REFUSED
+
+
+def _never_met(seen: dict[str, Any], field: str) -> tuple[bool, str]:
+    if seen["taken"]:
+        return False, f"taken in {seen['taken']} of {seen['builds']} builds"
+    # A branch that fails where the field is None makes nothing up.
+    holds, told = _silent(seen, field)
+    return holds, f"never taken in {seen['builds']} builds; {told}"
+
+
+def _hidden(seen: dict[str, Any], field: str) -> tuple[bool, str]:
+    if not seen["taken"]:
+        return False, f"never taken in {seen['builds']} builds"
+    return True, f"taken in {seen['taken']} of {seen['builds']} builds; {_told(seen, field)}"
+
+
+def _missing(seen: dict[str, Any], field: str) -> tuple[bool, str]:
+    if not seen["missing"]:
+        return False, f"{field} is there in all {seen['builds']} builds"
+    told = f"{field} is None in {seen['missing']} of {seen['builds']} builds"
+    return True, f"{told}; {_told(seen, field)}"
+
+
+def _silent(seen: dict[str, Any], field: str) -> tuple[bool, str]:
+    told = {
+        "same": f"with {field} left out the metadata is the same: a gap goes unnoticed",
+        "changed": f"with {field} left out the metadata changes silently",
+    }.get(seen["without"])
+    if told is None:
+        return False, f"with {field} left out the build fails with {seen['without']}"
+    return True, told
+
+
+def _told(seen: dict[str, Any], field: str) -> str:
+    """What comes of a gap that is really there."""
+    if seen["failed"]:
+        return f"the build fails with {seen['failed']}"
+    return {
+        "same": "the builder makes what was owed, so the gap goes unnoticed",
+        "changed": f"with {field} filled in the metadata differs",
+    }.get(seen["filled"], f"with {field} filled in the build fails with {seen['filled']}")
+
+
+_BRANCHES = frozenset({Gap.NEVER_MET, Gap.HIDDEN})
+_HOLDS = {
+    Gap.NEVER_MET: _never_met,
+    Gap.HIDDEN: _hidden,
+    Gap.MISSING: _missing,
+    Gap.SILENT: _silent,
+}
 
 
 def _failure(control: Run) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import traceback
 from dataclasses import asdict
 from pathlib import Path
@@ -17,7 +18,14 @@ from dcplint.harness.interpreter import (
     speed_up,
     stub_autotuning,
 )
-from dcplint.harness.job import Job, Mode, failed, measurement_to_json
+from dcplint.harness.job import (
+    GQA_CONTROL,
+    MLA_CONTROL,
+    Job,
+    Mode,
+    failed,
+    measurement_to_json,
+)
 from dcplint.harness.ledger import Unavailable
 from dcplint.harness.model import Execution, Measurement, Probe, Signal
 
@@ -45,6 +53,8 @@ def prepare(device: str, engine: str) -> dict[str, Any]:
     from dcplint.harness import canaries, rank_program  # noqa: F401  (imported before forking)
 
     measured = canaries.run(device) if device == "cpu" else ()
+    if device == "cpu":
+        _warm_up()
     if engine:
         from dcplint.harness.vllm import engine as vllm
 
@@ -56,6 +66,12 @@ def prepare(device: str, engine: str) -> dict[str, Any]:
         "healthy": sorted(healthy_dtypes(measured)),
         "failed": [asdict(c) for c in measured if not c.passed],
     }
+
+
+def _warm_up() -> None:
+    """Run our own kernels once: the interpreter rewrites a kernel's source at its first launch."""
+    for control in (GQA_CONTROL, MLA_CONTROL):
+        execute(Job(control, "single-rank", 2), 0, "")
 
 
 def describe(target: str, world_size: int) -> dict[str, Any]:
@@ -88,22 +104,17 @@ def backends(path: str) -> dict[str, Any]:
 def fallback(request: dict[str, Any]) -> dict[str, Any]:
     """See `fallback.probe_fallback`; a condition that cannot be followed is an `error`."""
     from dcplint.harness.driver import find_driver, load_target
-    from dcplint.harness.fallback import probe_fallback
+    from dcplint.harness.fallback import NOWHERE, branch_at, probe_fallback
 
-    target = load_target(request["target"])
-    try:
-        reach = probe_fallback(
-            find_driver(target),
-            target,
-            Path(request["path"]),
-            request["line"],
-            request["column"],
-            request["field"],
-            request["world_size"],
-        )
-    except LookupError as error:
-        return {"error": str(error)}
-    return asdict(reach)
+    target, path = load_target(request["target"]), Path(request["path"])
+    span = NOWHERE
+    if request["branch"]:
+        try:
+            span = branch_at(path.read_text(encoding="utf-8"), *request["branch"])
+        except LookupError as error:
+            return {"error": str(error)}
+    field, world_size = request["field"], request["world_size"]
+    return asdict(probe_fallback(find_driver(target), target, path, span, field, world_size))
 
 
 def execute(job: Job, rank: int, rendezvous: str) -> dict[str, Any]:
@@ -112,6 +123,8 @@ def execute(job: Job, rank: int, rendezvous: str) -> dict[str, Any]:
         import dcplint.harness.kernels as kernels
 
         kernels.__path__ = [job.kernels]
+        for name in [n for n in sys.modules if n.startswith(f"{kernels.__name__}.")]:
+            del sys.modules[name]  # our own, which this process has already run
     if job.mode == Mode.EMULATED.value:
         return _emulate(job)
     return _participate(job, rank, f"file://{rendezvous}")
@@ -193,9 +206,11 @@ def _resolve(job: Job) -> tuple[type, Any, Probe]:
 
 
 def _failure(rank: int, error: BaseException) -> Measurement:
-    from dcplint.harness.driver import Refused
+    from dcplint.harness.driver import Refused, RefusedLate
     from dcplint.harness.ranks import Divergence
 
+    if isinstance(error, RefusedLate):
+        return failed(Signal.REFUSED_LATE, rank, str(error))
     if isinstance(error, Refused):
         return failed(Signal.REFUSED, rank, str(error))
     if isinstance(error, Divergence):

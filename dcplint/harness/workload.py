@@ -130,10 +130,10 @@ def common_metadata(
     return CommonAttentionMetadata(
         query_start_loc=ints([0, *query_lens]).cumsum(0).to(torch.int32),
         seq_lens=ints(seq_lens),
-        dcp_local_seq_lens=ints(local) if sharded else None,
         block_table=layout.block_table.to(device),
         positions=ints(positions, torch.int64),
         request_ids=ints(rows, torch.int64),
         num_reqs=len(batch.seq_lens),
         max_query_len=max([*query_lens, 1]),
+        dcp_local_seq_lens=ints(local) if sharded else None,
     )

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+import dcplint
 from dcplint.checks.base import all_rules
 from dcplint.contracts.spec import parse_engine
 from dcplint.data import data_dir
@@ -15,6 +16,7 @@ from dcplint.run import run_checks
 from dcplint.run_options import RunOptions
 
 FIXTURES = data_dir("fixtures")
+SOURCE = Path(dcplint.__file__).parent
 EVERY_RULE = Policy(frozenset(r.rule.code for r in all_rules() if r.rule.default))
 SEVERITY = {r.rule.code: r.rule.severity for r in all_rules()}
 
@@ -79,15 +81,19 @@ class Fixture:
 
 def lint(files: dict[str, str], directory: Path, engine: str) -> Report:
     """The report on a tree of `files`. Packages of the engine get their `__init__.py`."""
+    package = engine.partition("==")[0]
     for name, text in files.items():
         path = directory / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
-        package = engine.partition("==")[0]
         if name.startswith(f"{package}/"):
             for parent in path.relative_to(directory).parents[:-1]:
                 (directory / parent / "__init__.py").touch()
-    return run_checks(RunOptions((directory,), EVERY_RULE, engine=parse_engine(engine)))
+    # The one engine that is always at hand, source and all: the harness contract.
+    source = SOURCE if package == "dcplint" else None
+    return run_checks(
+        RunOptions((directory,), EVERY_RULE, engine=parse_engine(engine), engine_path=source)
+    )
 
 
 def found(report: Report) -> list[Expected]:

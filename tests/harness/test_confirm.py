@@ -14,9 +14,9 @@ from dcplint.data import data_dir
 from dcplint.harness.job import Job
 from dcplint.harness.model import Signal
 
-RUNNABLE = data_dir("fixtures") / "runnable"
-BAD = next(RUNNABLE.glob("dcp401_*/bad_*.py"))
-GOOD = next(RUNNABLE.glob("dcp401_*/good_*.py"))
+FIXTURES = data_dir("fixtures")
+BAD = FIXTURES / "dcp401_lse_not_returned" / "bad_none_under_dcp.py"
+GOOD = FIXTURES / "dcp401_lse_not_returned" / "good_always.py"
 
 
 def _run(*arguments: str) -> int:

@@ -50,7 +50,8 @@ def _probe(tmp_path: Path, body: str, needle: str) -> Reach:
     line = next(i for i, text in enumerate(lines, 1) if needle in text)
     column = lines[line - 1].index(needle) + 1
     target = load_target(f"{path}:Backend")
-    return probe_fallback(ContractDriver(), target, path, line, column, FIELD, 4)
+    span = branch_at(path.read_text(), line, column)
+    return probe_fallback(ContractDriver(), target, path, span, FIELD, 4)
 
 
 @pytest.mark.parametrize(

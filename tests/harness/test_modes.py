@@ -11,8 +11,14 @@ from dcplint.harness.pool import Pool
 
 GQA, MLA = (f"dcplint.harness.control:{kind}Backend" for kind in ("GQA", "MLA"))
 BAD = {
-    name: f"{next(data_dir('fixtures').glob(f'runnable/{name}_*/bad_*.py'))}:PagedBackend"
-    for name in ("dcp206", "dcp302", "dcp401", "dcp402", "dcp405")
+    name: f"{next(data_dir('fixtures').rglob(f'{name}_*/{file}.py'))}:PagedBackend"
+    for name, file in (
+        ("dcp206", "bad_localised_in_place"),
+        ("dcp302", "bad_global_lengths"),
+        ("dcp401", "bad_none_under_dcp"),
+        ("dcp402", "bad_log2_declared_ln"),
+        ("dcp405", "bad_buffer_of_local_heads"),
+    )
 }
 
 
