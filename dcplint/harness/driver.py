@@ -61,9 +61,9 @@ class Subject(Protocol):
     and for watching, dense; slot_sizes: how many elements of each belong to one token.
     merges_new_tokens: whether `local` takes the new tokens from its arguments, so that it need not
     read them from the cache. owes_empty: whether it owes output 0 and LSE -inf where its shard is
-    empty; False where the merge masks such rows, whatever they hold, and is judged by its result. builder:
-    the object whose `build` makes the metadata, for probes that take a field away from what it is
-    given.
+    empty; False where the merge masks such rows, whatever they hold, and is judged by its result.
+    builder: the object whose `build` makes the metadata, for probes that take a field away from
+    what it is given.
     """
 
     lse_base: str
