@@ -77,13 +77,6 @@ RULE = Rule(
     probe="the impl with the argument set to something that matters, with DCP and without",
 )
 
-# Arguments of attention kernels that change what is computed, whichever tokens it is computed over.
-_SEMANTIC = frozenset(
-    {
-        "alibi_slopes", "k_descale", "k_scale", "logits_soft_cap", "num_splits", "q_descale",
-        "s_aux", "sinks", "softcap", "v_descale", "v_scale", "window_left", "window_size",
-    }
-)  # fmt: skip
 _SHARED = 0.7  # of the arguments, by which two calls are of the same kernel under two names
 _ENOUGH = 8
 
@@ -119,9 +112,10 @@ def check(context: Context) -> Iterator[Finding]:
     """Yield a finding per kernel call and argument that the DCP branch leaves out."""
     program = context.program
     told: set[object] = set()
+    semantic = frozenset(context.contract.vocabulary.semantics)
     for symbol in program.classes("impl"):
         for branch in _branches(program, symbol):
-            for call, sibling, name in _dropped(branch):
+            for call, sibling, name in _dropped(branch, semantic):
                 key = (call.method.owner.module, position(call.node), name)
                 if key in told:
                     continue
@@ -172,10 +166,10 @@ def _branch(program: Program, method: Method, node: ast.AST, body: list[ast.stmt
     return _Branch(tuple(inside), tuple(beside), frozenset(attributes | names))
 
 
-def _dropped(branch: _Branch) -> Iterator[tuple[_Call, _Call, str]]:
+def _dropped(branch: _Branch, semantic: frozenset[str]) -> Iterator[tuple[_Call, _Call, str]]:
     """(call, sibling, argument) for what no kernel call of the branch passes."""
     for sibling in branch.beside:
-        wanted = _SEMANTIC & sibling.given.keys()
+        wanted = semantic & sibling.given.keys()
         same = [call for call in branch.inside if _is_same_kernel(call, sibling)]
         same.sort(key=lambda call: position(call.node))
         if not wanted or not same or any(call.is_open for call in same):

@@ -84,6 +84,7 @@ _WORDS = {  # kinds of term, and what their names are
     "merges": "a dotted name",
     "collectives": "a name",
     "syncs": "a dotted name",
+    "heads": "a name",
     "semantics": "a name",
 }
 

@@ -388,6 +388,7 @@ class Vocabulary:
     merges: dotted names of functions and classes that merge partial outputs by LSE over ranks.
     collectives: methods of a group that exchange tensors.
     syncs: dotted names of context managers that allow waiting for the device.
+    heads: attributes that hold how many query heads this rank has.
     semantics: parameters of attention kernels that change what is computed, over whatever tokens.
     neutral: top-level packages whose classes never state an engine capability.
     """
@@ -398,6 +399,7 @@ class Vocabulary:
     merges: tuple[str, ...] = ()
     collectives: tuple[str, ...] = ()
     syncs: tuple[str, ...] = ()
+    heads: tuple[str, ...] = ()
     semantics: tuple[str, ...] = ()
     neutral: tuple[str, ...] = ()
 

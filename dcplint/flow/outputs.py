@@ -47,6 +47,7 @@ class OutputFlow:
 
     program: Program
     _origins: dict[ClassSymbol, Origins] = field(default_factory=dict)
+    _returned: dict[tuple[Owed, int], tuple[Origin, ...] | None] = field(default_factory=dict)
 
     @cached_property
     def universe(self) -> Universe:
@@ -113,8 +114,21 @@ class OutputFlow:
         return self._origins[symbol]
 
     def made_of(self, owed: Owed) -> tuple[Origin, ...] | None:
-        """What the owed value can be, whichever way it comes about; None where that is too much."""
-        return self.origins(owed.symbol).returned(owed.method, (owed.output.element,))
+        """What the owed value can be, on whatever way that no constructor refuses.
+
+        None where that is too much to tell.
+        """
+        return self.returned(owed, owed.output.element)
+
+    def returned(self, owed: Owed, element: int) -> tuple[Origin, ...] | None:
+        """As `made_of`, of any element of what the method returns."""
+        key = (owed, element)
+        if key not in self._returned:
+            found = self.origins(owed.symbol).returned(owed.method, (element,))
+            self._returned[key] = found and tuple(
+                o for o in found if self.refused.allows(owed.symbol, o.frame, o.place)
+            )
+        return self._returned[key]
 
     def missing(self, owed: Owed) -> tuple[Missing, ...]:
         """Where the method can return None in place of the value, once per place."""

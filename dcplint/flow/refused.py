@@ -1,4 +1,7 @@
-"""What constructors refuse under DCP, as clauses that then hold of every instance."""
+"""What constructors refuse under DCP, as clauses that then hold of every instance.
+
+Whatever runs only where a test comes out against them does not run.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,19 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from dcplint.flow.clauses import Bare, Clause, Clauses, bare_text, clauses
+from dcplint.flow.clauses import (
+    Bare,
+    Clause,
+    Clauses,
+    Name,
+    Truth,
+    bare_text,
+    can_hold,
+    clauses,
+)
 from dcplint.flow.functions import Function, Universe
+from dcplint.flow.graph import Node
+from dcplint.flow.origins import Frame
 from dcplint.flow.scenario import Scenario
 from dcplint.program.symbols import ClassSymbol
 from dcplint.source.tree import copied
@@ -33,6 +47,46 @@ class Refused:
             )
         return self._known[symbol]
 
+    def allows(self, symbol: ClassSymbol, frame: Frame, place: Node) -> bool:
+        """Whether an instance of `symbol` can come to `place`, called as `frame` says."""
+        parts = list(self.of(symbol))
+        at: Node | None = place
+        here: Frame | None = frame
+        while here is not None and at is not None:
+            if isinstance(at.statement, ast.stmt) and at.statement in here.function.homes:
+                parts += self._leading(here.function, at.statement)
+            at = here.place
+            here = here.caller
+        return can_hold(parts)
+
+    def _leading(self, function: Function, statement: ast.stmt) -> Iterator[Clause]:
+        """What the tests around `statement`, and the ways out before it, say of reaching it."""
+        name, truth = self._reader(function)
+        node: ast.stmt | None = statement
+        while node is not None:
+            home = function.homes[node]
+            for earlier in home.block[: home.index]:
+                if isinstance(earlier, ast.Assert):
+                    yield from clauses(earlier.test, True, truth, name)
+                elif isinstance(earlier, ast.If) and not earlier.orelse and _leaves(earlier.body):
+                    yield from clauses(earlier.test, False, truth, name)
+            if isinstance(home.parent, ast.If):
+                taken = home.block is home.parent.body
+                yield from clauses(home.parent.test, taken, truth, name)
+            node = home.parent
+
+    def _reader(self, function: Function) -> tuple[Name, Truth]:
+        """How tests of `function` are named, and what is known of them."""
+        bare = Bare(dict(_given_once(function)).get)
+
+        def name(test: ast.expr) -> str:
+            return bare_text(bare, test)
+
+        def truth(test: ast.expr) -> bool | None:
+            return self.scenario.truth(function, test)
+
+        return name, truth
+
     def _builders(self, impl: ClassSymbol) -> Iterator[ClassSymbol]:
         accessors = {a.returns: a.name for a in self.universe.program.contract.accessors}
         for backend in self.universe.program.classes("backend"):
@@ -52,15 +106,7 @@ class Refused:
     def _refused_by(self, function: Function) -> Iterator[Clause]:
         if any(isinstance(node, ast.Return) for node in function.homes):
             return
-        given = dict(_given_once(function))
-        bare = Bare(given.get)
-
-        def name(test: ast.expr) -> str:
-            return bare_text(bare, test)
-
-        def truth(test: ast.expr) -> bool | None:
-            return self.scenario.truth(function, test)
-
+        name, truth = self._reader(function)
         for node in function.homes:
             if not isinstance(node, (ast.Raise, ast.Assert)):
                 continue
@@ -79,6 +125,10 @@ class Refused:
                 parts += clauses(node.test, False, truth, name)
             if plain and all(len(part) == 1 for part in parts):
                 yield frozenset((text, not holds) for part in parts for text, holds in part)
+
+
+def _leaves(body: list[ast.stmt]) -> bool:
+    return isinstance(body[-1], (ast.Return, ast.Raise, ast.Continue, ast.Break))
 
 
 def _given_once(function: Function) -> Iterator[tuple[str, ast.expr]]:
