@@ -27,11 +27,12 @@ _ENDINGS = (_SUFFIX, f"{_SUFFIX}.part")
 _BINARY = getattr(os, "O_BINARY", 0)
 _MOST_BYTES = 64 * 2**20  # of all entries; the ones longest unused go first
 _LARGEST = 16 * 2**20
-# What of the environment a run shows: colours, width, format, encoding.
+# What of the environment a run shows: colours, width, format, encoding; where it also writes.
 _ENVIRONMENT = (
     "CI",
     "COLUMNS",
     "GITHUB_ACTIONS",
+    "GITHUB_STEP_SUMMARY",
     "LANG",
     "LC_ALL",
     "LC_CTYPE",

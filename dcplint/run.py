@@ -48,6 +48,10 @@ class Checked:
     unsaved: dict[str, bytes]
     prefix: str = ""
     programs: list[tuple[Engine, Program]] = field(default_factory=list)
+    _focus: frozenset[Path] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._focus = frozenset(self.index.root.focus)
 
     @property
     def directory(self) -> Path:
@@ -71,7 +75,7 @@ class Checked:
     def in_focus(self, path: str) -> bool:
         """Whether the file `path`, relative to the root, is one that the user asked about."""
         absolute = self.directory / path
-        return any(absolute == f or f in absolute.parents for f in self.index.root.focus)
+        return absolute in self._focus or not self._focus.isdisjoint(absolute.parents)
 
 
 def run_checks(options: RunOptions) -> Report:

@@ -39,8 +39,9 @@ def command(
     """
     from dcplint.checks.base import all_rules
     from dcplint.config import find_config
-    from dcplint.findings.baseline import can_be_accepted, entry_of, written
+    from dcplint.findings.baseline import entry_of, written
     from dcplint.findings.catalogue import Catalogue
+    from dcplint.findings.suppress import UNSUPPRESSIBLE
 
     catalogue = Catalogue(registered.rule for registered in all_rules())
     configured = find_config(paths or (Path(),), catalogue).baseline
@@ -48,7 +49,7 @@ def command(
     report = lint(paths, engine, engine_path, packs, file if file.exists() else None)
     if report.errors:
         raise UserError("; ".join(report.errors))
-    new = [entry_of(finding) for finding in report.findings if can_be_accepted(finding)]
+    new = [entry_of(finding) for finding in report.findings if finding.code not in UNSUPPRESSIBLE]
     output.write_text(file, output.joined(written((*report.known, *new))))
     click.echo(f"{file}: {len(new)} new, {len(report.known)} known before", err=True)
     if configured is None or file.resolve() != configured.resolve():

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
@@ -47,6 +47,11 @@ _STDIN = Path("-")
 @options.engine_path
 @options.packs
 @click.option(
+    "--force-exclude",
+    is_flag=True,
+    help="Leave out what the configuration excludes, even where PATHS name it.",
+)
+@click.option(
     "--min-severity",
     type=click.Choice([severity.value for severity in Severity]),
     help="Leave out what is milder.",
@@ -66,6 +71,7 @@ _STDIN = Path("-")
     metavar="FILE",
     help="The file that standard input stands for, with `-` as the path.",
 )
+@click.option("--watch", is_flag=True, help="Check again whenever a file of the project changes.")
 @click.option("-q", "--quiet", is_flag=True, help="Findings only: no notices, no summary.")
 @click.option("--no-cache", is_flag=True, help="Neither ask nor keep what runs have shown.")
 @options.cache_dir
@@ -82,12 +88,14 @@ def command(
     engine: str | None,
     engine_path: Path | None,
     packs: tuple[Path, ...],
+    force_exclude: bool,
     min_severity: str | None,
     baseline: Path | None,
     statistics: bool,
     exit_zero: bool,
     color: str,
     stdin_filename: Path | None,
+    watch: bool,
     quiet: bool,
     no_cache: bool,
     cache_dir: Path | None,
@@ -107,7 +115,10 @@ def command(
     from dcplint.report.summary import statistics as counts
     from dcplint.run import run_checks
     from dcplint.run_options import RunOptions
+    from dcplint.source.discovery import is_excluded
 
+    if watch:
+        _watch(paths or (Path(),), packs, baseline)
     if statistics and output_format not in (None, "text"):
         raise UserError(f"--statistics is text and cannot be {output_format}")
     stdin = _stdin(paths, stdin_filename)
@@ -115,6 +126,11 @@ def command(
     catalogue = Catalogue(registered.rule for registered in all_rules())
     with disk.remembering() as seen:
         config = find_config(paths, catalogue)
+        if force_exclude and config.path:
+            folder = config.path.parent
+            paths = tuple(path for path in paths if not is_excluded(folder, config.exclude, path))
+            if not paths:
+                return 0
         # What is said to a file, about an editor's text or about time is worked out each time.
         keeps = args is not None and not (no_cache or stdin or output_file or verbose)
         directory = str(cache_dir or config.cache_dir or cache.default_directory() or "")
@@ -156,6 +172,8 @@ def command(
         lines = counts(report, view) if statistics else FORMATS[style](report, view)
         said = output.joined(lines)
     asides = output.joined(map(printable, _asides(report, config, quiet, verbose)))
+    if style == "github":
+        keeps = not output.add_job_summary(report, os.environ) and keeps
     status = 2 if report.errors else int(report.failed and not exit_zero)
     if output_file:
         output.write_text(output_file, said)
@@ -164,6 +182,27 @@ def command(
     if keeps and directory and not report.errors:
         cache.store(directory, cache.key(args or ()), shown, seen)
     return streams.show(shown)
+
+
+def _watch(paths: tuple[Path, ...], packs: tuple[Path, ...], baseline: Path | None) -> NoReturn:
+    from dcplint.checks.base import all_rules
+    from dcplint.cli.watch import State, state_of, watch
+    from dcplint.config import Config, find_config
+    from dcplint.findings.catalogue import Catalogue
+
+    if _STDIN in paths:
+        raise UserError("--watch is for files, not for standard input")
+    context = click.get_current_context()
+    once = {**context.params, "watch": False, "no_cache": True}
+
+    def look() -> State:
+        try:
+            config = find_config(paths, Catalogue(r.rule for r in all_rules()))
+        except UserError:
+            config = Config()
+        return state_of(paths, (*packs, baseline, *config.packs, config.baseline))
+
+    watch(lambda: context.invoke(command, **once), look)
 
 
 def _stdin(paths: Sequence[Path], filename: Path | None) -> Stdin | None:

@@ -121,6 +121,10 @@ def command(
         for one in settle(report.findings, places, pool, template, only=only):
             settled.append(one)
             progress.step(one)
+    said = {one.finding.fingerprint: one.confirmation for one in settled}
+    report = replace(report, confirmations=said)
+    if output_format == "github":
+        output.add_job_summary(report, os.environ)
     output.print_lines(_render(report, settled, output_format, color))
     wanted = {"confirmed", "inconclusive"} if strict else {"confirmed"}
     return int(any(s.confirmation.verdict.value in wanted for s in settled))
@@ -170,9 +174,8 @@ def _render(
     if output_format == "text":
         yield from _table(report, settled)
         return
-    said = {one.finding.fingerprint: one.confirmation for one in settled}
     view = output.view_for(color, os.environ, to_file=False, summary=False)
-    yield from FORMATS[output_format](replace(report, confirmations=said), view)
+    yield from FORMATS[output_format](report, view)
 
 
 def _table(report: Report, settled: list[Settled]) -> Iterator[str]:

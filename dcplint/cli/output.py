@@ -6,12 +6,17 @@ import shutil
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dcplint.cli.streams import write
 from dcplint.errors import UserError
 from dcplint.report.view import View
 
+if TYPE_CHECKING:
+    from dcplint.report.model import Report
+
 _PIPE_WIDTH = 100  # also where the terminal does not know its own
+_SUMMARY_LIMIT = 2**20  # bytes that GitHub keeps of a step's summary
 _MOST = 120  # longer lines of prose are hard to read
 
 
@@ -24,6 +29,25 @@ def view_for(color: str, environ: Mapping[str, str], *, to_file: bool, summary: 
         width=min(shutil.get_terminal_size((_PIPE_WIDTH, 24)).columns, _MOST),
         summary=summary,
     )
+
+
+def add_job_summary(report: Report, environ: Mapping[str, str]) -> bool:
+    """Add the whole report to the summary of the job; False where GitHub asks for none.
+
+    Raises UserError where that cannot be done.
+    """
+    path = environ.get("GITHUB_STEP_SUMMARY")
+    if not path:
+        return False
+    from dcplint.report import markdown
+
+    try:
+        with Path(path).open("a", encoding="utf-8", errors="backslashreplace") as file:
+            lines = markdown.within(markdown.render(report, View()), _SUMMARY_LIMIT - file.tell())
+            file.writelines(line + "\n" for line in lines)
+    except OSError as error:
+        raise UserError(f"{path}: cannot be written: {error.strerror}") from error
+    return True
 
 
 def joined(lines: Iterable[str]) -> str:

@@ -18,8 +18,6 @@ from dcplint.findings.model import Finding
 
 STALE = "DCP005"
 
-# About comments and about the baseline itself: these are put right where they stand.
-_NEVER_ACCEPTED = frozenset({"DCP002", "DCP003", "DCP004", STALE})
 
 _HEADER = {"dcplint-baseline": 1}
 _FINGERPRINT = re.compile("[0-9a-f]{16}")
@@ -43,11 +41,6 @@ class Baseline:
 
     path: str
     entries: tuple[Entry, ...]
-
-
-def can_be_accepted(finding: Finding) -> bool:
-    """Whether a baseline may hold back a finding."""
-    return finding.code not in _NEVER_ACCEPTED
 
 
 def entry_of(finding: Finding) -> Entry:

@@ -43,8 +43,25 @@ class Comment:
     last: int
 
 
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """The lines of a statement, from its first decorator; of a compound one those of its header."""
+
+    first: int
+    last: int
+
+
 def comments(source: str) -> Iterator[Comment]:
     """The comments of a file, in order."""
+    return (part for part in _parts(source) if isinstance(part, Comment))
+
+
+def statements(source: str) -> Iterator[Statement]:
+    """The statements of a file, in order. Several in one line are one."""
+    return (part for part in _parts(source) if isinstance(part, Statement))
+
+
+def _parts(source: str) -> Iterator[Comment | Statement]:
     source = source.replace("\r\n", "\n").replace("\r", "\n")
     waiting: list[tuple[str, int, int]] = []
     line, line_start, depth = 1, 0, 0
@@ -60,6 +77,7 @@ def comments(source: str) -> Iterator[Comment]:
             if not decorating:
                 yield from (Comment(*comment, first, line) for comment in waiting)
                 waiting.clear()
+                yield Statement(first, line)
                 first = 0
         elif kind not in ("newline", "joined") and not begun:
             begun, decorating = True, text.startswith("@")
@@ -73,3 +91,5 @@ def comments(source: str) -> Iterator[Comment]:
             line_start = match.start() + text.rindex("\n") + 1
     for text, own, column in waiting:
         yield Comment(text, own, column, first or own, line if first else own)
+    if first:
+        yield Statement(first, line)

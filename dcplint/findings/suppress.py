@@ -8,8 +8,8 @@ is found in classes which derive from it, whatever file these are in. Brackets h
 with commas between.
 
 Suppressions are themselves checked: DCP002 reports one that nothing needs, DCP003 one that gives
-no reason, DCP004 one that cannot be understood. Those three answer to `ignore` and
-`per-file-ignores` alone, else a comment could excuse itself.
+no reason, DCP004 one that cannot be understood. Those three, and DCP005 on the baseline, answer to
+`ignore` and `per-file-ignores` alone, else a comment could excuse itself.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
+from dcplint.findings.baseline import STALE
 from dcplint.findings.catalogue import Catalogue, UnknownRule
 from dcplint.findings.comments import Comment, comments
 from dcplint.findings.model import Finding, Location
@@ -29,6 +30,7 @@ MARKER = b"dcplint:"
 Bases = Callable[[Finding], Iterable[Location]]
 
 UNUSED, UNREASONED, INVALID = "DCP002", "DCP003", "DCP004"
+UNSUPPRESSIBLE = frozenset({UNUSED, UNREASONED, INVALID, STALE})
 
 _DIRECTIVE = re.compile(r"#\s*dcplint:\s*(?P<body>.*?)\s*(?=#\s*dcplint:|$)")
 _BODY = re.compile(
@@ -56,6 +58,11 @@ class Suppression:
     def covers(self, code: str, line: int) -> bool:
         """Whether findings of that rule on that line of this file are suppressed."""
         return self.code == code and (not self.last or self.first <= line <= self.last)
+
+
+def gives_reason(text: str) -> bool:
+    """Whether what follows the brackets says anything, other comments aside."""
+    return bool(re.search(r"\w", _OTHER_COMMENT.sub("", text)))
 
 
 def read(path: str, source: str, catalogue: Catalogue) -> tuple[list[Suppression], list[Finding]]:
@@ -94,7 +101,7 @@ def _read(
         kind = f"ignore-{body['scope']}" if body["scope"] else "ignore"
         yield problem(INVALID, f"`{kind}` must name the rules it is about: {_USAGE}", whole)
         return
-    if not re.search(r"\w", _OTHER_COMMENT.sub("", body["reason"])):
+    if not gives_reason(body["reason"]):
         yield problem(UNREASONED, f"this suppression gives no reason: {_USAGE}", whole)
     for word in words:
         start = offset + body.start("rules") + word.start()
@@ -104,8 +111,8 @@ def _read(
         except UnknownRule as unknown:
             yield problem(INVALID, str(unknown), where)
             continue
-        if code in (UNUSED, UNREASONED, INVALID):
-            message = f"{code} is about comments like this one and cannot be suppressed by one"
+        if code in UNSUPPRESSIBLE:
+            message = f"{code} is about dcplint's own and cannot be suppressed by a comment"
             yield problem(INVALID, message, where)
         elif body["scope"] == "file":
             yield Suppression(code, where, 0, 0)

@@ -1,7 +1,7 @@
 """Workflow commands: annotations on a pull request.
 
-GitHub keeps 10 errors, 10 warnings and 10 notices a step, so the gravest come first, and 4,096
-characters a message.
+GitHub keeps 10 errors, 10 warnings and 10 notices of a step, and 4,096 characters of a message.
+What is beyond that stands in the log as plain lines; a job's summary has room for all of it.
 """
 
 from __future__ import annotations
@@ -15,14 +15,25 @@ from dcplint.report.summary import summary
 from dcplint.report.view import View
 
 _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
+_KEPT = 10
 _LIMIT = 4096
 _MORE = "\n..."
 
 
 def render(report: Report, view: View) -> Iterator[str]:
     """The lines of the report."""
+    room = dict.fromkeys(Severity, _KEPT)
+    left = []
     for finding in sorted(report.findings, key=lambda f: f.severity.rank):
-        yield _command(report, finding)
+        if room[finding.severity]:
+            room[finding.severity] -= 1
+            yield _command(report, finding)
+        else:
+            left.append(finding)
+    if left:
+        yield f"::group::{len(left):,} more, for which GitHub has no room beside the code"
+        yield from (_line(report, finding) for finding in left)
+        yield "::endgroup::"
     if view.summary:
         yield summary(report)
 
@@ -40,6 +51,13 @@ def _command(report: Report, finding: Finding) -> str:
     properties["title"] = f"{finding.code} {finding.name}"
     listed = ",".join(f"{key}={_property(str(value))}" for key, value in properties.items())
     return f"::{_COMMANDS[finding.severity]} {listed}::{_message(report, finding)}"
+
+
+def _line(report: Report, finding: Finding) -> str:
+    """A line of the log, which cannot be taken for a command whatever it holds."""
+    place = f"{report.repository_path(finding.location)}:{finding.location.line}"
+    text = f"{finding.severity.value} {place}: {finding.code} {report.message(finding)}"
+    return printable(text).replace("##[", "## [")
 
 
 def _message(report: Report, finding: Finding) -> str:

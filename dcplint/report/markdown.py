@@ -38,6 +38,8 @@ def within(lines: Iterator[str], size: int) -> Iterator[str]:
         yield from listed
         return
     room = size - len(last.encode()) - 1
+    if room < 0:
+        return
     fitting = takewhile(lambda pair: pair[1] <= room, zip(listed, sizes, strict=True))
     yield from (line for line, _ in fitting)
     yield last

@@ -78,6 +78,18 @@ def is_ignored(root: Path, target: Path) -> bool:
     return False
 
 
+def is_excluded(folder: Path, exclude: tuple[str, ...], target: Path) -> bool:
+    """Whether the patterns of `folder` leave out `target` or a directory it lies in."""
+    try:
+        parts = target.resolve().relative_to(folder.resolve()).parts
+    except ValueError:
+        return False
+    patterns = Patterns.of(exclude)
+    above = ("/".join(parts[:count]) + "/" for count in range(1, len(parts)))
+    own = "/".join(parts) + "/" * target.is_dir()
+    return any(map(patterns.verdict, (*above, own)))
+
+
 @dataclass(slots=True)
 class _Walk:
     """One walk, without recursion: a tree may be deeper than Python's stack."""

@@ -35,6 +35,7 @@ def find_roots(paths: tuple[Path, ...]) -> tuple[Root, ...]:
     Raises UserError for a path that does not exist or cannot be reached.
     """
     roots: dict[Path, list[Path]] = {}
+    known: dict[Path, Path] = {}  # a hook gives thousands of files in a few directories
     for path in paths:
         try:
             path.stat()
@@ -43,7 +44,10 @@ def find_roots(paths: tuple[Path, ...]) -> tuple[Root, ...]:
         except (OSError, RuntimeError, ValueError) as error:
             reason = getattr(error, "strerror", None) or "no such file or directory"
             raise UserError(f"{path}: {reason[0].lower()}{reason[1:]}") from error
-        roots.setdefault(_root_of(target), []).append(target)
+        directory = target if disk.is_dir(target) else target.parent
+        if directory not in known:
+            known[directory] = _root_of(directory)
+        roots.setdefault(known[directory], []).append(target)
     return tuple(_root(directory, tuple(focus)) for directory, focus in roots.items())
 
 
@@ -58,8 +62,7 @@ def _root(directory: Path, focus: tuple[Path, ...]) -> Root:
     return Root(directory, focus, tuple(sorted({f.relative_to(directory).parts[0] for f in focus})))
 
 
-def _root_of(target: Path) -> Path:
-    directory = target if disk.is_dir(target) else target.parent
+def _root_of(directory: Path) -> Path:
     ancestors = (directory, *directory.parents)
     project = next((a for a in ancestors if _is_configured(a)), None) or next(
         (a for a in ancestors if disk.exists(a / ".git")), None

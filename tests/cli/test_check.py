@@ -103,6 +103,7 @@ def test_every_option_arrives(check: Shell, tmp_path: Path) -> None:
         (["--select", "DCP110"], "error: no rule is called 'DCP110'; did you mean 'DCP10"),
         (["--engine", "vllm"], "error: 'vllm' is no engine release"),
         (["--statistics", "--output-format", "json"], "error: --statistics is text"),
+        (["-", "--watch"], "--watch is for files"),
         (["-"], "--stdin-filename says what it is"),
         (["-", "a.py", "--stdin-filename", "b.py"], "`-` is the only path"),
         (["a.py", "--stdin-filename", "b.py"], "--stdin-filename goes with `-`"),
@@ -113,6 +114,28 @@ def test_mistakes(check: Shell, args: list[str], message: str) -> None:
     assert (status, out) == (2, "")
     assert message in err and len(err.splitlines()) == 1
     assert not check.asked
+
+
+def test_what_is_excluded_can_be_named_and_left_out_all_the_same(
+    check: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "dcplint.toml").write_text(
+        'exclude = ["/third_party/", "*_pb2.py", "!keep_pb2.py"]'
+    )
+    (tmp_path / "src").mkdir()
+    (tmp_path / "third_party").mkdir()
+    given = ["third_party/a.py", "src/third_party/b.py", "src/c_pb2.py", "src/keep_pb2.py"]
+    check(*given)
+    check("--force-exclude", *given)
+    monkeypatch.chdir(tmp_path / "src")
+    check("--force-exclude", "c_pb2.py", "d.py", "../third_party")
+    assert [[str(path) for path in options.paths] for options in check.asked] == [
+        given,
+        ["src/third_party/b.py", "src/keep_pb2.py"],
+        ["d.py"],
+    ]
+    assert check("--force-exclude", "c_pb2.py") == (0, "", "")
+    assert len(check.asked) == 3
 
 
 def test_standard_input(check: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,6 +167,30 @@ def test_formats(check: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     (tmp_path / "dcplint.toml").write_text('output-format = "json"')
     assert style() == "json"
     assert style("--output-format", "text") == "text"
+
+
+def test_the_summary_of_the_job(
+    check: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "summary.md"
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(file))
+    check("--output-format", "concise")
+    assert not file.exists()
+    file.write_text("# Before\n")
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    check()
+    text = file.read_text()
+    assert text.startswith("# Before\n**Found 3 errors")
+    assert text.count("<details>") == 2
+    check.report = replace(REPORT, findings=REPORT.findings * 4_000)
+    check()
+    assert 2**20 - 2_000 < file.stat().st_size <= 2**20
+    assert file.read_text().endswith("the log has all of it.\n")
+    check()
+    assert file.stat().st_size <= 2**20
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "no" / "such"))
+    status, out, err = check()
+    assert (status, out) == (2, "") and "no/such: cannot be written" in err
 
 
 def test_output_file(check: Shell, tmp_path: Path) -> None:

@@ -2,11 +2,16 @@
 
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 
-from tests.cli.shell import ROOT, dcplint
+from dcplint.report.formats import FORMATS
+from tests.cli.shell import MAIN, ROOT, dcplint
+from tests.report.test_github import parsed
 
 BAD = b"x = 1  # dcplint: ignore\n"
 NAMES = [
@@ -38,7 +43,35 @@ def test_a_closed_pipe_is_no_error(project: Path) -> None:
         assert (result.returncode, result.stderr) == (0, b"")
 
 
-@pytest.mark.parametrize("style", ["text", "concise", "json", "github"])
+@pytest.mark.parametrize("style", ["text", "concise"])
+def test_a_reader_that_leaves_early_is_no_error(style: str, project: Path) -> None:
+    (project / "bad.py").write_bytes(BAD * 10_000)
+    process = subprocess.Popen(
+        [sys.executable, "-c", MAIN, "check", "--output-format", style],
+        cwd=project,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdout is not None and process.stderr is not None
+    assert process.stdout.readline()
+    process.stdout.close()
+    assert (process.stderr.read(), process.wait()) == (b"", 1)
+    process.stderr.close()
+
+
+def test_checking_leaves_the_tree_as_it_is(project: Path) -> None:
+    """Whatever it writes, a tree that cannot be written to is checked like any other."""
+
+    def state() -> dict[str, int]:
+        return {str(path): path.stat().st_mtime_ns for path in project.rglob("*")}
+
+    before = state()
+    assert dcplint("check", cwd=project).returncode == 1
+    assert state() == before
+
+
+@pytest.mark.parametrize("style", sorted(FORMATS))
 def test_odd_names(style: str, project: Path) -> None:
     (project / "bad.py").unlink()
     for name in NAMES:
@@ -46,10 +79,21 @@ def test_odd_names(style: str, project: Path) -> None:
     result = dcplint("check", "--output-format", style, cwd=project)
     assert (result.returncode, result.stderr) == (1, b"")
     text = result.stdout.decode()
-    assert text.count("must name the rules") == len(NAMES)
+    assert text.count("must name the rules") == len(NAMES) * (2 if style == "junit" else 1)
     if style == "json":
         assert {finding["path"] for finding in json.loads(text)["findings"]} == set(NAMES)
-    elif style != "github":
+    elif style == "gitlab":
+        assert {issue["location"]["path"] for issue in json.loads(text)} == set(NAMES)
+    elif style == "sarif":
+        results = json.loads(text)["runs"][0]["results"]
+        uris = [r["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for r in results]
+        assert {unquote(uri, errors="surrogateescape") for uri in uris} == set(NAMES)
+    elif style == "github":
+        files = {parsed(line)[1]["file"] for line in text.splitlines() if line.startswith("::")}
+        assert files == {name.replace("\udcff", "\\udcff") for name in NAMES}
+    elif style in ("junit", "markdown"):
+        assert "\x1b" not in text and "raw\\udcff.py" in text and "two\\nlines.py" in text
+    else:
         assert "\x1b" not in text
         assert "raw\\udcff.py:1:8" in text and "two\\nlines.py:1:8" in text
 

@@ -11,7 +11,6 @@ from dcplint.errors import UserError
 from dcplint.findings.baseline import (
     Baseline,
     Entry,
-    can_be_accepted,
     entry_of,
     read_entries,
     written,
@@ -117,12 +116,6 @@ def test_only_findings_in_question_count_as_accepted() -> None:
     caused = replace(A, evidence=(step,))
     assert settled(caused, accepted=(caused,), focus="b").accepted == 1
     assert settled(A, accepted=(A,), focus="b").accepted == 0
-
-
-def test_comments_and_entries_are_never_accepted() -> None:
-    assert can_be_accepted(A)
-    for code in ("DCP002", "DCP003", "DCP004", "DCP005"):
-        assert not can_be_accepted(replace(A, code=code))
 
 
 def entries() -> Iterator[Entry]:

@@ -69,6 +69,27 @@ def test_gravest_first() -> None:
     assert [parsed(line)[0] for line in commands(*findings)] == ["error", "notice"]
 
 
+def test_no_more_commands_than_github_keeps() -> None:
+    """Of 10,000 findings those beyond the limit are plain lines, none is lost."""
+    kinds = [Severity.NOTE, Severity.WARNING, Severity.ERROR, Severity.WARNING]
+    many = [
+        replace(KERNEL, severity=kinds[n % 4], location=Location("::error::x ##[error]y.py", n + 1))
+        for n in range(10_000)
+    ]
+    lines = commands(*many)
+    group = next(n for n, line in enumerate(lines) if line.startswith("::group::9,970 more"))
+    assert [parsed(line)[0] for line in lines[:group]] == (
+        ["error"] * 10 + ["warning"] * 10 + ["notice"] * 10
+    )
+    assert lines[-1] == "::endgroup::"
+    plain = lines[group + 1 : -1]
+    assert len(plain) == 9_970
+    assert not any(line.lstrip().startswith("::") or "##[" in line for line in plain)
+    shown = {int(parsed(line)[1]["line"]) for line in lines[:group]}
+    shown |= {int(re.findall(r"\.py:(\d+): ", line)[0]) for line in plain}
+    assert shown == set(range(1, 10_001))
+
+
 def test_evidence_is_summarised() -> None:
     text = parsed(commands(FALLBACK)[0])[2]
     assert text.split("\n")[1] == "guard: holds where it is None (src/plugin/impl.py:10)"

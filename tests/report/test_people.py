@@ -26,6 +26,24 @@ def test_paths_are_shown_from_the_working_directory(style: str) -> None:
     assert "../vllm" not in text
 
 
+@pytest.mark.parametrize("style", sorted(FORMATS))
+@pytest.mark.parametrize("width", [40, 100])
+def test_an_empty_file_and_a_narrow_screen_suit_every_format(style: str, width: int) -> None:
+    empty = replace(IMPLICIT, location=Location("empty.py", 1), evidence=(), fix=None)
+    report = replace(REPORT, findings=(empty,), lines=lambda place: [""])
+    text = "\n".join(FORMATS[style](report, View(width=width)))
+    assert "DCP101" in text and "empty.py" in text
+
+
+@pytest.mark.parametrize("style", sorted(FORMATS))
+def test_ten_thousand_findings_suit_every_format(style: str) -> None:
+    many = tuple(
+        replace(IMPLICIT, location=Location(f"m{n}.py", n), evidence=()) for n in range(1, 10_001)
+    )
+    text = "\n".join(FORMATS[style](replace(REPORT, findings=many), View()))
+    assert all(f"m{n}.py" in text for n in (1, 5_000, 10_000))
+
+
 def test_first_line_of_an_empty_file() -> None:
     report = replace(REPORT, findings=(replace(KERNEL, location=Location("empty.py", 1)),))
     lines = list(FORMATS["text"](report, View(summary=False)))

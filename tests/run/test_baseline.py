@@ -71,6 +71,13 @@ def test_a_part_of_the_project_leaves_the_rest_of_the_file(dcplint: Command, pro
     assert paths(project / "accepted.jsonl") == ["src/one.py", "src/two.py"]
 
 
+def test_what_is_wrong_with_comments_is_not_accepted(dcplint: Command, project: Path) -> None:
+    write(project, {"src/odd.py": "x = 1  # dcplint: ignore[DCP101] nothing here needs it\n"})
+    accept(dcplint)
+    assert paths(project / "accepted.jsonl") == ["src/one.py", "src/two.py"]
+    assert [line.split(": ")[1][:6] for line in dcplint.check(*ENGINE).lines] == ["DCP002"]
+
+
 def test_another_file(dcplint: Command, project: Path) -> None:
     accept(dcplint, "--baseline", "other.jsonl")
     assert '`baseline = "other.jsonl"` in the configuration has it used' in dcplint.err
