@@ -244,6 +244,10 @@ def _tensor(
     function: Function, node: Node, value: ast.expr, records: list[str], depth: int = _ALIASES
 ) -> str | None:
     """The tensor of a record (`record.name`) that `value` is before `node`, or is a view of."""
+    if isinstance(value, ast.IfExp):
+        sides = [side for side in (value.body, value.orelse) if not _is_none(side)]
+        either = {_tensor(function, node, side, records, depth) for side in sides}
+        return either.pop() if len(either) == 1 else None
     dotted = _viewed(value)
     if dotted is None or depth == 0:
         return None
@@ -253,7 +257,7 @@ def _tensor(
     found = {
         None if at is None or element else _tensor(function, where, at, records, depth - 1)
         for at, where, element in definitions(function, node, root)
-        if not (isinstance(at, ast.Constant) and at.value is None)
+        if at is None or not _is_none(at)
     }
     return found.pop() if len(found) == 1 else None
 
