@@ -30,25 +30,24 @@ from dcplint.flow.functions import (
     default,
     receiver,
 )
-from dcplint.flow.graph import Edge, Node
+from dcplint.flow.graph import Edge
+from dcplint.flow.identity import GIVEN, Identity
 from dcplint.flow.lookup import Lookup
 from dcplint.flow.scenario import Scenario
 from dcplint.flow.types import annotated, as_union, classes_of
 from dcplint.flow.values import (
     Context,
-    Objects,
     Outcome,
     Point,
     State,
     Step,
     is_made,
     merged,
-    same,
     step,
     through,
     unpacked,
 )
-from dcplint.flow.walk import Walk, definitions
+from dcplint.flow.walk import Walk
 from dcplint.program.symbols import ClassSymbol, Literal, Module
 from dcplint.source.tree import walk
 
@@ -57,8 +56,6 @@ __all__ = ["Context", "Outcome", "Path", "State", "Step", "Tracer", "merged", "n
 _DEPTH = 48  # values in terms of values
 _CONTEXT = 4  # calls into calls that are told apart by their caller
 _WORK = 6_000  # walks for one question
-_ALIASES = 8
-_GIVEN = "@"  # `x@` is the object that parameter `x` was given, where `x` is bound anew
 _FROM_ARGUMENT = frozenset({"list", "tuple", "reversed", "sorted", "iter", "set", "next", "deque"})
 _UNKNOWN = (Outcome(State.UNKNOWN),)
 
@@ -71,20 +68,19 @@ class Tracer:
     on: bool = True
     scenario: Scenario = field(init=False)
     lookup: Lookup = field(init=False)
+    identity: Identity = field(init=False)
     _memo: dict[object, tuple[Outcome, ...]] = field(default_factory=dict)
     _tentative: dict[object, tuple[Outcome, ...]] = field(default_factory=dict)
     _active: dict[object, int] = field(default_factory=dict)
     _met: int = _DEPTH
     _work: int = 0
-    _objects: dict[object, Objects | None] = field(default_factory=dict)
-    _asked: set[object] = field(default_factory=set)
-    _circular: bool = False
     _live: dict[Function, bool] = field(default_factory=dict)
     feasible: dict[object, bool] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.scenario = Scenario(self.universe, self.on)
         self.lookup = self.scenario.lookup
+        self.identity = Identity(self.universe, self.lookup)
 
     # Questions
 
@@ -370,73 +366,7 @@ class Tracer:
                 found = self._before(Point(function, None, (), path), path)
                 yield from (o for o in found if o.state is not State.ENTRY)
 
-    # Objects
-
-    def objects(
-        self, function: Function, node: Node, path: Path, depth: int = _ALIASES
-    ) -> Objects | None:
-        """What identifies the objects `path` can be before `node`; None where it is not known."""
-        root = str(path[0])
-        if root.endswith(_GIVEN):
-            return frozenset({(function, root[:-1], function.graph.entry, path[1:])})
-        key = (function, node, path)
-        if key in self._objects:
-            return self._objects[key]
-        if key in self._asked:
-            self._circular = True
-            return frozenset()  # in a loop, one name may stand for another's earlier object
-        self._asked.add(key)
-        outer, self._circular = self._circular, False
-        found: Objects | None = frozenset()
-        for value, at, element in definitions(function, node, root):
-            tail = (*element, *path[1:])
-            inner = self._object(function, value, at, tail, root, depth)
-            found = None if inner is None or found is None else found | inner
-        self._asked.discard(key)
-        if not self._circular or not self._asked:
-            self._objects[key] = found
-        self._circular = self._circular or outer
-        return found
-
-    def _object(
-        self, function: Function, value: object, at: Node, tail: Path, root: str, depth: int
-    ) -> Objects | None:
-        if depth == 0:
-            return None
-        if value is None:
-            return frozenset({(function, root, at, tail)})
-        assert isinstance(value, ast.expr)
-        dotted = path_of(value)
-        if dotted is not None:
-            return self.objects(function, at, (*dotted, *tail), depth - 1)
-        if tail and isinstance(value, (ast.Tuple, ast.List)) and isinstance(tail[0], int):
-            if tail[0] < len(value.elts):
-                element = value.elts[tail[0]]
-                return self._object(function, element, at, tail[1:], root, depth - 1)
-        if isinstance(value, ast.Call) and (same_ := self._handed_back(function, value)):
-            found = [self._object(function, v, at, tail, root, depth - 1) for v in same_]
-            others = frozenset({(value, tail)})
-            return others.union(*(f for f in found if f is not None))
-        if tail and isinstance(value, ast.Call):
-            built = self.lookup.built(function, value)
-            if built is not None and is_record(self.universe, built):
-                passed = constructor_argument(self.universe, value, built, str(tail[0]))
-                if passed is not None:
-                    return self._object(function, passed, at, tail[1:], root, depth - 1)
-        return frozenset({(value, tail)})
-
-    def _handed_back(self, function: Function, call: ast.Call) -> list[ast.expr]:
-        """The arguments that a call may return as they are."""
-        found: list[ast.expr] = []
-        for callee in self.universe.callees(function, call):
-            for edge in callee.graph.end.before:
-                statement = edge.source.statement
-                value = statement.value if isinstance(statement, ast.Return) else None
-                if isinstance(value, ast.Name) and value.id in callee.parameters:
-                    passed = argument(callee, call, value.id)
-                    if passed is not None:
-                        found.append(passed)
-        return found
+    # Calls that change what they are given
 
     def attributes_set_by(self, function: Function, statement: ast.stmt) -> frozenset[str]:
         """The attributes that the functions called by `statement` set themselves."""
@@ -460,7 +390,7 @@ class Tracer:
                     continue
                 for name, prefix, certain in self._handed(point, callee, call, path):
                     site = CallSite(point.function, statement, call)
-                    given = f"{name}{_GIVEN}" if callee.rebinds(name) else name
+                    given = f"{name}{GIVEN}" if callee.rebinds(name) else name
                     inner = (given, *path[len(prefix) :])
                     end = Point(callee, None, self._within(point.context, site) or (site,), inner)
                     outcomes = self._before(end, inner)
@@ -483,7 +413,7 @@ class Tracer:
             elif point.node is not None and str(path[-1]) in callee.attributes_set:
                 owner = ".".join(map(str, given))
                 for length in range(1, len(path)):
-                    is_same = same(self.objects, point.function, point.node, owner, path[:length])
+                    is_same = self.identity.same(point.function, point.node, owner, path[:length])
                     if is_same is not None:
                         yield name, path[:length], is_same
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import enum
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from dcplint.facts.model import Position
@@ -18,8 +18,6 @@ Context = tuple[CallSite, ...]
 """The calls that led into the function at hand, outermost first; empty where any may have."""
 
 _HANDING_ON = frozenset({"replace", "_replace", "copy", "deepcopy", "cast", "getattr"})
-
-Objects = frozenset[object]
 
 
 class State(enum.Enum):
@@ -129,17 +127,3 @@ def unpacked(target: ast.expr, element: Path) -> Iterator[tuple[ast.expr, Path]]
             yield from unpacked(inner, (*element, index - len(target.elts) if after else index))
     else:
         yield target, element
-
-
-def same(
-    objects: Callable[[Function, Node, Path], Objects | None],
-    function: Function,
-    node: Node,
-    owner: str,
-    other: Path,
-) -> bool | None:
-    """Whether two paths stand for one object: True, False for maybe, None where they do not."""
-    first, second = objects(function, node, tuple(owner.split("."))), objects(function, node, other)
-    if first is None or second is None or not first & second:
-        return None
-    return len(first) == 1 and len(second) == 1

@@ -11,7 +11,7 @@ from dcplint.facts.expressions import dotted_name, shorten
 from dcplint.flow.conditions import Conditions, Path, speaks_of
 from dcplint.flow.functions import Function, callee_name
 from dcplint.flow.graph import Edge, Node, Role, own_nodes
-from dcplint.flow.values import Outcome, Point, State, is_made, same, step, through, unpacked
+from dcplint.flow.values import Outcome, Point, State, is_made, step, through, unpacked
 from dcplint.source.tree import walk
 
 if TYPE_CHECKING:
@@ -337,7 +337,7 @@ class Walk:
             return True, None
         for index in range(1, len(path)):
             if path[index] == target.attr and path[:index] != tuple(owner.split(".")):
-                is_same = same(self.tracer.objects, self.point.function, node, owner, path[:index])
+                is_same = self.tracer.identity.same(self.point.function, node, owner, path[:index])
                 if is_same is not None:
                     return is_same, path[index + 1 :]
         return True, None
