@@ -82,7 +82,9 @@ from dcplint.findings.model import (
     Role,
     Severity,
 )
-from dcplint.flow.fields import Fallback, conjuncts, producers
+from dcplint.flow.conditions import conjuncts
+from dcplint.flow.fallbacks import Fallback
+from dcplint.flow.fields import producers
 from dcplint.flow.trace import State, null_test
 
 RULE = Rule(

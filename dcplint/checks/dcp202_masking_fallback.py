@@ -80,7 +80,8 @@ from dcplint.checks import field_evidence as evidence
 from dcplint.checks.base import Context, Rule
 from dcplint.facts.positions import position
 from dcplint.findings.model import Finding, Severity
-from dcplint.flow.fields import Fallback, gaps, producers
+from dcplint.flow.fallbacks import Fallback
+from dcplint.flow.fields import gaps, producers
 from dcplint.flow.trace import Outcome, State
 
 RULE = Rule(

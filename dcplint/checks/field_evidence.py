@@ -8,7 +8,7 @@ from dcplint.checks.base import Context
 from dcplint.contracts.model import ContractField
 from dcplint.facts.positions import position
 from dcplint.findings.model import Evidence, Location, Role
-from dcplint.flow.fields import Fallback
+from dcplint.flow.fallbacks import Fallback
 from dcplint.flow.trace import Outcome, Step
 
 

@@ -268,3 +268,12 @@ def substituted(node: ast.expr, values: dict[str, ast.expr]) -> ast.expr:
             return values.get(name.id, name)
 
     return _Substitute().visit(copied(node))  # type: ignore[no-any-return]
+
+
+def conjuncts(test: ast.expr) -> Iterator[ast.expr]:
+    """The parts of a test that must all hold."""
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
+        for value in test.values:
+            yield from conjuncts(value)
+    else:
+        yield test

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dcplint.facts.expressions import dotted_name
-from dcplint.flow.conditions import null_test
-from dcplint.flow.fields import FieldFlow, conjuncts
+from dcplint.flow.conditions import conjuncts, null_test
+from dcplint.flow.fields import FieldFlow
 from dcplint.flow.functions import Function
 from dcplint.program.symbols import ClassSymbol
 
