@@ -16,7 +16,8 @@ from dcplint.harness.model import Measurement, Outcome, Signal
 
 OUTPUT_TOLERANCE = {"float32": 1e-5, "float16": 5e-3, "bfloat16": 4e-2}
 LSE_TOLERANCE = {"float32": 1e-5, "float16": 1e-4, "bfloat16": 1e-4}
-# One rounding moves a value by up to half a unit in its last place: 2**-8 of it in bf16.
+# One rounding moves a value by up to half a unit in its last place: 2**-8 of it in bf16, where it
+# lies just above a power of two (docs/decisions/2026-11-30-half-precision-lse.md).
 _HALF_LSE = {torch.bfloat16: 2.0**-8, torch.float16: 2.0**-11}
 _NEAR = 5.0
 _LARGE = 16.0  # LSEs below this are of order one

@@ -34,7 +34,7 @@ SIGNALS = {
     "DCP202": Signal.BRANCH,
     "DCP203": Signal.FIELD_MISSING,
     "DCP204": Signal.FIELD_MISSING,
-    "DCP205": Signal.READ_UNOWNED,
+    "DCP205": Signal.READ_MISSED,
     "DCP206": Signal.FIELD,
     "DCP207": Signal.FIELD_MISSING,
     "DCP301": Signal.READ_MISSED,
