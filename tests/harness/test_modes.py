@@ -17,7 +17,7 @@ BAD = {
         ("dcp302", "bad_global_lengths"),
         ("dcp401", "bad_none_under_dcp"),
         ("dcp402", "bad_log2_declared_ln"),
-        ("dcp405", "bad_buffer_of_local_heads"),
+        ("dcp405", "bad_sized_by_own_heads"),
     )
 }
 
