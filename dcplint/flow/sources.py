@@ -40,11 +40,7 @@ class Mismatch:
 
 def mismatches(flow: FieldFlow, owner: ClassSymbol) -> Iterator[Mismatch]:
     """The attributes of a class whose setting and use ask different sources, each once."""
-    functions = [
-        function
-        for facts in owner.facts.methods
-        if (function := flow.universe.function(owner.module, facts)) is not None
-    ]
+    functions = _functions(flow, owner)
     setting: dict[str, list[Guarded | None]] = {}
     using: dict[str, list[Guarded]] = {}
     for function in functions:
@@ -65,6 +61,17 @@ def mismatches(flow: FieldFlow, owner: ClassSymbol) -> Iterator[Mismatch]:
         used = next((use for use in using.get(name, ()) if use.source != first.source), None)
         if used is not None:
             yield Mismatch(owner, name, first, used)
+
+
+def _functions(flow: FieldFlow, owner: ClassSymbol) -> list[Function]:
+    """The methods of a class that speaks of a size in its own words; none of another."""
+    vocabulary = flow.program.contract.vocabulary
+    words = {*vocabulary.sizes, *(name.rpartition(".")[2] for name in vocabulary.groups)}
+    texts = [flow.universe.text(owner.module, facts) for facts in owner.facts.methods]
+    if not any(word in text for text in texts for word in words):
+        return []
+    found = (flow.universe.function(owner.module, facts) for facts in owner.facts.methods)
+    return [function for function in found if function is not None]
 
 
 def _attributes(function: Function, statement: ast.stmt) -> tuple[set[str], set[str]]:
