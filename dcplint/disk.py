@@ -74,6 +74,15 @@ def remembering() -> Iterator[Seen]:
         _seen = before
 
 
+def remember(seen: Seen) -> None:
+    """Have what another process has read remembered as well."""
+    if _seen is not None:
+        _seen.files |= seen.files
+        _seen.folders |= seen.folders
+        _seen.kinds |= seen.kinds
+        _seen.links |= seen.links
+
+
 def read(path: Path) -> bytes:
     """The bytes of a file. Raises OSError."""
     try:

@@ -21,6 +21,7 @@ from dcplint.findings.catalogue import Catalogue
 from dcplint.findings.model import Evidence, Finding, Location, Tree
 from dcplint.findings.settle import settle
 from dcplint.findings.suppress import MARKER
+from dcplint.processes import spread
 from dcplint.program.build import build_program
 from dcplint.program.engine import Engine, find_engine
 from dcplint.program.index import Index, build_index, gate_words, import_words
@@ -38,6 +39,10 @@ from dcplint.source.text import SourceText, UnreadableSource, decode
 
 if TYPE_CHECKING:
     from dcplint.report.contract import ContractTable
+
+_FAMILY = len("DCP2")
+_LONG = frozenset({"DCP2", "DCP4"})  # the families that take longest, so they are begun first
+_WORTH = 50  # modules; with fewer, a process costs more than it saves
 
 
 @dataclass(slots=True)
@@ -87,7 +92,10 @@ def run_checks(options: RunOptions) -> Report:
         found: list[Finding] = []
         errors: list[str] = []
         for tree in trees:
-            found += (_prefixed(f, tree.prefix) for f in _check(tree, rules, errors))
+            found += (_prefixed(f, tree.prefix) for f in _broken(tree))
+            for some, failures in _checked(tree, rules, options.jobs):
+                found += (_prefixed(f, tree.prefix) for f in some)
+                errors += failures
         lines = Lines(trees)
         directory = _common([tree.directory for tree in trees])
         outcome = settle(
@@ -228,7 +236,7 @@ def _index(root: Root, packs: Mapping[str, Pack], options: RunOptions) -> Checke
         words.update(field_words(pack) | rank_words(pack) | gate_words(pack.gates))
         accessors.update(accessor.name.encode() for accessor in pack.accessors)
     scanner = Scanner.of(sorted(words), sorted(accessors))
-    return Checked(build_index(root, scanner, options.exclude, unsaved), unsaved)
+    return Checked(build_index(root, scanner, options.exclude, unsaved, options.jobs), unsaved)
 
 
 def _wanted(directory: Path, tree: Checked) -> bool:
@@ -272,23 +280,46 @@ def _prefix(directory: Path) -> str:
     return "" if directory == Path() else f"{directory.as_posix()}/"
 
 
-def _check(tree: Checked, rules: list[Registered], errors: list[str]) -> Iterator[Finding]:
-    yield from _broken(tree)
+_Found = tuple[list[Finding], list[str]]  # findings, and one sentence for each rule that failed
+
+
+def _checked(tree: Checked, rules: list[Registered], jobs: int) -> Iterator[_Found]:
+    """What the rules find in a tree, against each engine, in order of the rules."""
     for engine, program in tree.programs:
         context = Context(program, engine.contract)
+        place = f"{tree.directory} against {engine.contract.pack.engine}"
+        families: dict[str, list[Registered]] = {}
         for registered in rules:
-            if registered.check is None:
-                continue
-            try:
-                found = list(registered.check(context))
-            except Exception as error:  # one rule's fault must not cost the others' findings
-                place = f"{tree.directory} against {engine.contract.pack.engine}"
-                errors.append(
-                    f"{registered.rule.code} failed on {place} ({type(error).__name__}: {error}); "
-                    "the other rules ran"
-                )
-                continue
-            yield from found
+            families.setdefault(registered.rule.code[:_FAMILY], []).append(registered)
+        # Rules of a family work much of the same out, and do it once if they stay together.
+        ordered = sorted(families, key=lambda family: (family not in _LONG, family))
+        pays = len(program.checked) >= _WORTH
+        done = spread(
+            lambda family: _family(families[family], context, place),  # noqa: B023 - used at once
+            ordered,
+            jobs if pays else 1,
+        )
+        results = dict(zip(ordered, done, strict=True))
+        yield from (results[family] for family in families)
+
+
+def _family(rules: list[Registered], context: Context, place: str) -> _Found:
+    found: list[Finding] = []
+    errors: list[str] = []
+    for registered in rules:
+        some, failure = _one(registered, context, place)
+        found += some
+        errors += failure
+    return found, errors
+
+
+def _one(registered: Registered, context: Context, place: str) -> _Found:
+    """What one rule finds. Its fault must not cost the others' findings."""
+    try:
+        return list(registered.check(context)) if registered.check else [], []
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}"
+        return [], [f"{registered.rule.code} failed on {place} ({reason}); the other rules ran"]
 
 
 def _bases(trees: Sequence[Checked], finding: Finding) -> Iterator[Location]:

@@ -24,7 +24,7 @@ class RunOptions:
     paths: as given, relative to the working directory; with `stdin` they are its path alone.
     config_path: the configuration in force; its folder is what patterns are relative to.
     exclude: gitignore-style patterns, applied on top of .gitignore.
-    engine: None means auto.
+    engine: None means auto. jobs: how many processes may work at a time.
     """
 
     paths: tuple[Path, ...]
@@ -36,3 +36,4 @@ class RunOptions:
     packs: tuple[Path, ...] = ()
     stdin: Stdin | None = None
     baseline: Path | None = None
+    jobs: int = 1

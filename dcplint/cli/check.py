@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from dcplint.run_options import Stdin
 
 _STDIN = Path("-")
+_JOBS = 2  # the rules that take longest hang together: a third process would wait for them
 
 
 @click.command("check")
@@ -75,6 +76,14 @@ _STDIN = Path("-")
 @click.option("-q", "--quiet", is_flag=True, help="Findings only: no notices, no summary.")
 @click.option("--no-cache", is_flag=True, help="Neither ask nor keep what runs have shown.")
 @options.cache_dir
+@click.option(
+    "-j",
+    "--jobs",
+    type=click.IntRange(min=0),
+    default=0,
+    metavar="N",
+    help="Processes that may work at a time. Default: as many as pay, two at most.",
+)
 @options.verbose
 @click.pass_obj
 def command(
@@ -99,6 +108,7 @@ def command(
     quiet: bool,
     no_cache: bool,
     cache_dir: Path | None,
+    jobs: int,
     verbose: bool,
 ) -> int:
     """Lint PATHS, by default the working directory.
@@ -162,6 +172,7 @@ def command(
                 packs=(*config.packs, *packs),
                 stdin=stdin,
                 baseline=baseline or config.baseline,
+                jobs=jobs or _JOBS,
             )
         )
         view = output.view_for(

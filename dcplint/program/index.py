@@ -9,6 +9,7 @@ from pathlib import Path
 
 from dcplint import disk
 from dcplint.contracts.model import Contract, Gate, Pack
+from dcplint.processes import spread
 from dcplint.program.modules import Broken, module_names, package_of
 from dcplint.source.discovery import discover
 from dcplint.source.roots import Root
@@ -39,6 +40,18 @@ class Index:
         """The bytes of a file. Raises UnreadableSource."""
         data = self.unsaved.get(relative)
         return read_bytes(f"{self.root.directory}/{relative}") if data is None else data
+
+    def scanned(self, files: list[str]) -> list[Scan | UnreadableSource]:
+        """What a scan of each of the files gives."""
+        return [self._scan(relative) for relative in files]
+
+    def _scan(self, relative: str) -> Scan | UnreadableSource:
+        try:
+            data = self.read(relative)
+            _check_text(data)
+        except UnreadableSource as error:
+            return error
+        return self.scanner.scan(data)
 
     def mentioning(self, word: bytes) -> tuple[str, ...]:
         """Files that contain `word`, one of those searched for."""
@@ -97,6 +110,9 @@ def gate_words(gates: Iterable[Gate]) -> frozenset[bytes]:
     return frozenset(name.encode() for name in asked)
 
 
+_SHARE = 200  # files that one process scans at a time; fewer are not worth a second process
+
+
 class Imports:
     """Finds the imports of one package in a file's bytes."""
 
@@ -128,8 +144,12 @@ def build_index(
     scanner: Scanner,
     exclude: tuple[str, ...] = (),
     unsaved: dict[str, bytes] | None = None,
+    jobs: int = 1,
 ) -> Index:
-    """Scan every file of `root` for class headers, aliases and the scanner's words."""
+    """Scan every file of `root` for class headers, aliases and the scanner's words.
+
+    jobs: how many processes may share the work, where there is enough of it.
+    """
     found = discover(root.directory, exclude, root.only)
     explicit = {p.relative_to(root.directory).as_posix() for p in root.focus if disk.is_file(p)}
     files = sorted({*found.files, *explicit, *(unsaved or {})})
@@ -138,19 +158,14 @@ def build_index(
     for directory, reason in found.unreadable:
         error = UnreadableSource(f"cannot be read: {reason}")
         index.broken.append(Broken(directory, error))
-    for relative in files:
-        _scan(index, relative)
+    shares = [files[start : start + _SHARE] for start in range(0, len(files), _SHARE)]
+    for share, scans in zip(shares, spread(index.scanned, shares, jobs), strict=True):
+        for relative, scan in zip(share, scans, strict=True):
+            if isinstance(scan, Scan):
+                index.scans[relative] = scan
+            else:
+                index.broken.append(Broken(relative, scan))
     return index
-
-
-def _scan(index: Index, relative: str) -> None:
-    try:
-        data = index.read(relative)
-        _check_text(data)
-    except UnreadableSource as error:
-        index.broken.append(Broken(relative, error))
-    else:
-        index.scans[relative] = index.scanner.scan(data)
 
 
 def import_words(pack: Pack) -> tuple[bytes, ...]:

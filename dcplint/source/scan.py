@@ -34,7 +34,6 @@ _CLASS_CALLS = (b"getattr", b"cast", b"type", b"import_module")
 _LITERAL_STARTS = b"\"'0123456789[{#-"
 _RIGHT_LIMIT = 400  # bytes; a longer right side is not a class
 _HEADER_LIMIT = 4000  # bytes; a base list longer than this is not a class header
-_GROUPED = 8  # bytes that words must share to be searched for together
 
 Pairs = tuple[tuple[bytes, frozenset[bytes]], ...]
 
@@ -59,8 +58,8 @@ class Scan:
 class Scanner:
     """Scans files.
 
-    words: by a beginning that they share, searched for as plain substrings. hands_out: calls that
-    yield classes.
+    words: by the shortest that they contain, without which none of them need be searched for.
+    hands_out: calls that yield classes.
     """
 
     words: tuple[tuple[bytes, tuple[bytes, ...]], ...]
@@ -70,8 +69,9 @@ class Scanner:
     def of(cls, words: Iterable[bytes], accessors: Iterable[bytes]) -> Scanner:
         """A scanner for these words and accessors."""
         groups: dict[bytes, list[bytes]] = {}
-        for word in sorted(words):
-            groups.setdefault(word[:_GROUPED], []).append(word)
+        for word in sorted(set(words), key=len):
+            short = next((short for short in groups if short in word), word)
+            groups.setdefault(short, []).append(word)
         calls = b"|".join(sorted(re.escape(name) for name in (*_CLASS_CALLS, *accessors)))
         return cls(
             tuple((start, tuple(group)) for start, group in groups.items()),
@@ -85,7 +85,9 @@ class Scanner:
         renamed: list[tuple[bytes, frozenset[bytes]]] = []
         has_star = False
         for names in _imports(data):
-            imported.update(_NAMES.findall(_AS_MODULE.sub(rb"\1", names)))
+            if b"." in names:
+                names = _AS_MODULE.sub(rb"\1", names)
+            imported.update(_NAMES.findall(names))
             has_star = has_star or names[:1] == b"*"
             if b"as" in names:
                 found = _RENAMED.finditer(names)

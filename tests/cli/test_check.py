@@ -71,7 +71,7 @@ def test_defaults(check: Shell) -> None:
     check()
     (options,) = check.asked
     assert options.paths == (Path(),)
-    assert options == replace(RunOptions((Path(),), options.policy))
+    assert options == replace(RunOptions((Path(),), options.policy), jobs=2)
     assert "DCP101" in options.policy.codes and "DCP003" not in options.policy.codes
 
 
