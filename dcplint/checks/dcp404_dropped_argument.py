@@ -55,18 +55,15 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from dcplint.checks.base import Context, Rule
+from dcplint.checks.branch_calls import Branch, Call, branches, is_same_kernel
 from dcplint.facts.expressions import dotted_name, shorten
 from dcplint.facts.positions import position
 from dcplint.findings.model import Evidence, Finding, Role, Severity
 from dcplint.flow.functions import callee_name
 from dcplint.flow.outputs import OutputFlow
-from dcplint.program.guards import Guards
-from dcplint.program.program import Method, Program
 from dcplint.program.symbols import ClassSymbol
-from dcplint.source.tree import walk
 
 RULE = Rule(
     code="DCP404",
@@ -77,36 +74,6 @@ RULE = Rule(
     probe="the impl with the argument set to something that matters, with DCP and without",
 )
 
-_SHARED = 0.7  # of the arguments, by which two calls are of the same kernel under two names
-_ENOUGH = 8
-
-
-@dataclass(frozen=True, slots=True)
-class _Call:
-    """A call with keyword arguments, and the method that makes it."""
-
-    method: Method
-    node: ast.Call
-
-    @property
-    def given(self) -> dict[str, ast.expr]:
-        """The keyword arguments."""
-        return {k.arg: k.value for k in self.node.keywords if k.arg is not None}
-
-    @property
-    def is_open(self) -> bool:
-        """Whether it passes more than is written."""
-        return any(k.arg is None for k in self.node.keywords)
-
-
-@dataclass(frozen=True, slots=True)
-class _Branch:
-    """A branch that only DCP takes, with the code beside it."""
-
-    inside: tuple[_Call, ...]
-    beside: tuple[_Call, ...]
-    mentions: frozenset[str]
-
 
 def check(context: Context) -> Iterator[Finding]:
     """Yield a finding per kernel call and argument that the DCP branch leaves out."""
@@ -114,7 +81,7 @@ def check(context: Context) -> Iterator[Finding]:
     told: set[object] = set()
     semantic = frozenset(context.contract.vocabulary.semantics)
     for symbol in program.classes("impl"):
-        for branch in _branches(program, symbol):
+        for branch in branches(program, symbol):
             for call, sibling, name in _dropped(branch, semantic):
                 key = (call.method.owner.module, position(call.node), name)
                 if key in told:
@@ -125,52 +92,11 @@ def check(context: Context) -> Iterator[Finding]:
                 yield _finding(context, call, sibling, name)
 
 
-def _branches(program: Program, symbol: ClassSymbol) -> Iterator[_Branch]:
-    vocabulary = program.contract.vocabulary
-    lines = program.modules.text(symbol.module.tree, symbol.path).lines
-    for facts in symbol.facts.methods:
-        text = "\n".join(lines[facts.lines[0] - 1 : facts.lines[1]])
-        if facts.name == "__init__" or not any(size in text for size in vocabulary.sizes):
-            continue
-        method = Method(symbol, facts)
-        node = program.function(symbol.module, facts)
-        if node is None:
-            continue
-        guards = Guards(vocabulary, lambda dotted, m=method: program.canonical(m, dotted))  # type: ignore[misc]
-        for inner in walk(node):
-            if isinstance(inner, ast.stmt):
-                guards.learn(inner)
-        for inner in walk(node):
-            if isinstance(inner, ast.If):
-                for body, when in ((inner.body, True), (inner.orelse, False)):
-                    if body and guards.is_exclusive(inner.test, when):
-                        yield _branch(program, method, node, body)
-
-
-def _branch(program: Program, method: Method, node: ast.AST, body: list[ast.stmt]) -> _Branch:
-    within = [inner for statement in body for inner in walk(statement)]
-    inside = [_Call(method, n) for n in within if isinstance(n, ast.Call)]
-    mentioned = set(within)
-    for call in list(inside):
-        dotted = dotted_name(call.node.func) or ""
-        owner, _, name = dotted.rpartition(".")
-        found = program.method(method.owner, name) if owner == "self" else None
-        function = program.function(found.owner.module, found.facts) if found else None
-        if found is not None and function is not None:
-            nodes = list(walk(function))
-            mentioned |= set(nodes)
-            inside += [_Call(found, n) for n in nodes if isinstance(n, ast.Call)]
-    beside = [_Call(method, n) for n in walk(node) if isinstance(n, ast.Call) and n not in within]
-    attributes = {n.attr for n in mentioned if isinstance(n, ast.Attribute)}
-    names = {n.id for n in mentioned if isinstance(n, ast.Name)}
-    return _Branch(tuple(inside), tuple(beside), frozenset(attributes | names))
-
-
-def _dropped(branch: _Branch, semantic: frozenset[str]) -> Iterator[tuple[_Call, _Call, str]]:
+def _dropped(branch: Branch, semantic: frozenset[str]) -> Iterator[tuple[Call, Call, str]]:
     """(call, sibling, argument) for what no kernel call of the branch passes."""
     for sibling in branch.beside:
         wanted = semantic & sibling.given.keys()
-        same = [call for call in branch.inside if _is_same_kernel(call, sibling)]
+        same = [call for call in branch.inside if is_same_kernel(call, sibling)]
         same.sort(key=lambda call: position(call.node))
         if not wanted or not same or any(call.is_open for call in same):
             continue
@@ -179,14 +105,6 @@ def _dropped(branch: _Branch, semantic: frozenset[str]) -> Iterator[tuple[_Call,
             value = dotted_name(sibling.given[name])
             if value is not None and value.rpartition(".")[2] not in branch.mentions:
                 yield same[0], sibling, name
-
-
-def _is_same_kernel(call: _Call, sibling: _Call) -> bool:
-    mine, other = call.given.keys(), sibling.given.keys()
-    if callee_name(call.node) == callee_name(sibling.node):
-        return bool(mine)
-    shared = mine & other
-    return len(shared) >= _ENOUGH and len(shared) >= _SHARED * len(mine)
 
 
 def _is_refused(flow: OutputFlow, symbol: ClassSymbol, value: ast.expr) -> bool:
@@ -198,7 +116,7 @@ def _is_refused(flow: OutputFlow, symbol: ClassSymbol, value: ast.expr) -> bool:
     return any(len(clause) == 1 and clause <= refused for clause in flow.refused.of(symbol))
 
 
-def _finding(context: Context, call: _Call, sibling: _Call, name: str) -> Finding:
+def _finding(context: Context, call: Call, sibling: Call, name: str) -> Finding:
     program = context.program
     kernel = callee_name(call.node)
     mine, other = (c.method.facts.qualname for c in (call, sibling))

@@ -511,7 +511,7 @@ class _Loader:
         )
 
     def _kernel(self, node: Node, where: str) -> Kernel:
-        keys = "name aliases lse base unless rank interleave releases source"
+        keys = "name aliases lse base unless rank interleave promise releases source"
         fields = self.fields(node, where, keys)
         if (fields.optional("lse") is None) != (fields.optional("base") is None):
             self.fail(node.line, f"{where} needs both 'lse' and 'base', or neither")
@@ -526,6 +526,7 @@ class _Loader:
             unless=fields.texts("unless", "a name"),
             rank=fields.text_or("rank", "a name", None),
             interleave=fields.text_or("interleave", "a name", None),
+            promise=fields.text_or("promise", "a name", None),
         )
 
     def _refusal(self, node: Node, where: str) -> Refusal:

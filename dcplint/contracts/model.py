@@ -274,7 +274,8 @@ class Kernel:
     name: dotted, where it is defined; aliases: other names that it is imported under.
     lse: which element of its result is the LSE, and base its logarithm's: `e` or `2`. unless:
     arguments with which that is not so. rank: the parameter that takes the DCP rank; interleave:
-    the one that takes the interleave size, where there is one.
+    the one that takes the interleave size. promise: the capability that a class which passes the
+    rank without an interleave size cannot have.
     """
 
     name: str
@@ -286,6 +287,7 @@ class Kernel:
     unless: tuple[str, ...] = ()
     rank: str | None = None
     interleave: str | None = None
+    promise: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,214 @@
+"""The DCP path cannot serve a feature that the class accepts, and nothing refuses the two together.
+
+## What it flags
+An impl that may run under DCP and
+- whose DCP branch runs a kernel that the contract describes without a feature (attention sinks,
+  soft cap, window, slopes, scales) that the code beside it passes to another kernel, and never
+  mentions it,
+- or whose DCP branch fixes `causal=True` where the code beside it passes what the batch says,
+- or which passes the DCP rank to a kernel that takes no interleave size, and states the capability
+  of serving several query tokens with an interleave above 1.
+
+What a constructor of the impl or of its metadata builder refuses is left out.
+
+## Why it breaks
+Each of the two works alone. Together the answers are wrong, and no error says so.
+
+## Bad
+```python
+from vllm.v1.attention.backend import AttentionImpl
+from vllm.v1.attention.backends.fa_utils import flash_attn_varlen_func
+
+
+class MyImpl(AttentionImpl):
+    supports_dcp = True
+    can_return_lse_for_decode = True
+
+    def __init__(self, *args, **kwargs): ...
+
+    def forward(self, q, k, v, meta):
+        if self.dcp_world_size > 1:
+            return flash_attn_varlen_func(q=q, k=k, v=v, causal=True)
+        return flash_attn_varlen_func(q=q, k=k, v=v, causal=meta.causal)
+```
+
+## Good
+```python
+from vllm.v1.attention.backend import AttentionImpl
+from vllm.v1.attention.backends.fa_utils import flash_attn_varlen_func
+
+
+class MyImpl(AttentionImpl):
+    supports_dcp = True
+    can_return_lse_for_decode = True
+
+    def __init__(self, *args, **kwargs): ...
+
+    def forward(self, q, k, v, meta):
+        if self.dcp_world_size > 1:
+            if not meta.causal:
+                raise ValueError("no non-causal attention under DCP")
+            return flash_attn_varlen_func(q=q, k=k, v=v, causal=True)
+        return flash_attn_varlen_func(q=q, k=k, v=v, causal=meta.causal)
+```
+
+## How it is confirmed
+The impl decodes with the feature on, with DCP and without.
+
+## Known limits
+Features are known by the arguments that carry them. What a model, a scheduler or a connector
+combines with DCP, and validation that lives in an engine's configuration, is not looked at.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from dcplint.checks import capability_evidence
+from dcplint.checks.base import Context, Rule
+from dcplint.checks.branch_calls import Branch, Call, branches, is_same_kernel
+from dcplint.facts.expressions import dotted_name, shorten
+from dcplint.facts.positions import position
+from dcplint.findings.model import Evidence, Finding, Role, Severity
+from dcplint.flow.bases import keywords
+from dcplint.flow.functions import Function, callee_name
+from dcplint.program.attributes import Kind
+from dcplint.program.symbols import ClassSymbol
+
+RULE = Rule(
+    code="DCP406",
+    name="unrejected-combination",
+    summary="flags features that a DCP path cannot serve and nothing refuses with DCP",
+    severity=Severity.WARNING,
+    since="0.1.0",
+    probe="the impl with the feature on, with DCP and without",
+)
+
+_CAUSAL = "causal"
+
+
+def check(context: Context) -> Iterator[Finding]:
+    """Yield a finding per feature of a branch, and per promise about the interleave."""
+    program = context.program
+    told: set[object] = set()
+    for symbol in program.classes("impl"):
+        found = [
+            *((call, finding) for branch in branches(program, symbol)
+              for call, finding in _lost(context, symbol, branch)),
+            *_interleaved(context, symbol),
+        ]  # fmt: skip
+        for key, finding in found:
+            if key not in told and context.outputs.may_run(symbol):
+                told.add(key)
+                yield finding
+
+
+def _lost(
+    context: Context, symbol: ClassSymbol, branch: Branch
+) -> Iterator[tuple[object, Finding]]:
+    inside = [call for call in branch.inside if _is_kernel(context, call)]
+    # One kernel on both sides is DCP404's, and so are the arguments that it tells of.
+    same = [s for s in branch.beside if any(is_same_kernel(c, s) for c in branch.inside)]
+    dropped = {name for sibling in same for name in sibling.given}
+    for sibling in branch.beside:
+        fixed = [c for c in inside if is_same_kernel(c, sibling) and _is_true(c.given.get(_CAUSAL))]
+        varies = not isinstance(sibling.given.get(_CAUSAL), (ast.Constant, type(None)))
+        told = {c.given[_CAUSAL] for c in branch.inside if _CAUSAL in c.given}
+        if fixed and varies and all(isinstance(node, ast.Constant) for node in told):
+            name = (dotted_name(sibling.given[_CAUSAL]) or "").rpartition(".")[2]
+            if name and name not in branch.mentions and not _holds(context, symbol, name, True):
+                yield fixed[0].node, _fixed(context, fixed[0], sibling)
+        if not inside or sibling in same:
+            continue
+        passed = {name for call in branch.inside for name in call.given} | dropped
+        for name in sorted(set(context.contract.vocabulary.semantics) & sibling.given.keys()):
+            attribute = (dotted_name(sibling.given[name]) or "").rpartition(".")[2]
+            known = _holds(context, symbol, f"{attribute} is None", True)
+            known = known or _holds(context, symbol, attribute, False)
+            if attribute and name not in passed and attribute not in branch.mentions and not known:
+                yield (inside[0].node, name), _unserved(context, inside[0], sibling, name)
+
+
+def _is_kernel(context: Context, call: Call) -> bool:
+    function = _function(context, call)
+    return function is not None and (
+        context.outputs.kernels.kernel(function, call.node.func) is not None
+    )
+
+
+def _function(context: Context, call: Call) -> Function | None:
+    return context.outputs.universe.function(call.method.owner.module, call.method.facts)
+
+
+def _is_true(node: ast.expr | None) -> bool:
+    return isinstance(node, ast.Constant) and node.value is True
+
+
+def _holds(context: Context, symbol: ClassSymbol, test: str, value: bool) -> bool:
+    """Whether constructors see to it that a test always comes out as `value`."""
+    return frozenset({(test, value)}) in context.outputs.refused.of(symbol)
+
+
+def _interleaved(context: Context, symbol: ClassSymbol) -> Iterator[tuple[object, Finding]]:
+    """Promises about the interleave that the class's own kernel call cannot keep."""
+    outputs, program = context.outputs, context.program
+    described = {k for k in context.contract.kernels if k.rank and k.promise}
+    words = {name for k in described for name in (k.rank, *k.unless) if name}
+    for facts in symbol.facts.methods if words else ():
+        text = outputs.universe.text(symbol.module, facts)
+        if "interleave" in text or not any(word in text for word in words):
+            continue
+        function = outputs.universe.function(symbol.module, facts)
+        for call in (c for made in function.calls.values() for c in made) if function else ():
+            assert function is not None
+            kernel = outputs.kernels.kernel(function, call.func)
+            given = keywords(function, call) if kernel in described else None
+            if kernel is None or given is None or kernel.rank not in given:
+                continue
+            capability = context.contract.capability("impl", kernel.promise or "")
+            if capability is None or (kernel.interleave and kernel.interleave in given):
+                continue
+            said = program.promise(symbol, capability)
+            if said.holds() and said.kind in (Kind.EXPLICIT, Kind.INHERITED):
+                yield (
+                    call,
+                    RULE.finding(
+                        f"`{symbol}` states {capability.name}, but `{facts.qualname}` passes "
+                        f"`{kernel.rank}` to `{callee_name(call)}`, which masks as if the "
+                        "interleave were 1",
+                        program.location(symbol.module, position(call.func)),
+                        symbol=facts.qualname,
+                        evidence=tuple(capability_evidence.origin(context, capability.name, said)),
+                    ),
+                )
+
+
+def _fixed(context: Context, call: Call, sibling: Call) -> Finding:
+    value = shorten(sibling.given[_CAUSAL])
+    return _finding(
+        context, call, sibling,
+        f"`{call.method.facts.qualname}` runs `{callee_name(call.node)}` with causal=True under "
+        f"DCP, where `{sibling.method.facts.qualname}` passes {value}; nothing refuses DCP for "
+        "batches that are not causal",
+    )  # fmt: skip
+
+
+def _unserved(context: Context, call: Call, sibling: Call, name: str) -> Finding:
+    return _finding(
+        context, call, sibling,
+        f"`{call.method.facts.qualname}` runs `{callee_name(call.node)}` under DCP, which gets "
+        f"nothing of {shorten(sibling.given[name])}; without DCP `{callee_name(sibling.node)}` "
+        f"takes it as `{name}`, and nothing refuses it with DCP",
+    )  # fmt: skip
+
+
+def _finding(context: Context, call: Call, sibling: Call, message: str) -> Finding:
+    program = context.program
+    beside = program.location(sibling.method.owner.module, position(sibling.node))
+    return RULE.finding(
+        message,
+        program.location(call.method.owner.module, position(call.node.func)),
+        symbol=call.method.facts.qualname,
+        evidence=(Evidence("without DCP this runs", beside, Role.ORIGIN),),
+    )
