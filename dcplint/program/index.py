@@ -120,7 +120,9 @@ class Imports:
         self.word = package.encode()
         name = re.escape(self.word)
         self._imported = re.compile(
-            rb"^[ \t]*(?:from[ \t]+" + name + rb"(?:\.[\w.]+)?[ \t\\\n]+import[ \t]*"
+            rb"^(?:\xef\xbb\xbf)?[ \t]*(?:from[ \t]+"
+            + name
+            + rb"(?:\.[\w.]+)?[ \t\\\n]+import[ \t]*"
             rb"(\([^)]*\)|(?:[^\n\\]|\\.)*)|import[ \t]([^\n]*\b" + name + rb"\b[^\n]*))",
             re.MULTILINE | re.DOTALL,
         )

@@ -70,6 +70,13 @@ def test_other_encodings_are_no_fault(dcplint: Command, tmp_path: Path) -> None:
     assert "latin.py:6:1:" in dcplint.out and "dos.py:4:1:" in dcplint.out
 
 
+def test_an_import_behind_a_byte_order_mark_is_one(dcplint: Command, tmp_path: Path) -> None:
+    """Where nothing else says that the tree has to do with an engine."""
+    write(tmp_path, {"dcplint.toml": "", "a.py": b"\xef\xbb\xbf" + SILENT.encode()})
+    found = dcplint.check(tmp_path, "--engine", "vllm==0.29.0")
+    assert found.verdicts == [("DCP101", "SilentImpl")]
+
+
 def test_twenty_megabytes(dcplint: Command, tmp_path: Path) -> None:
     row = f'    "{"x" * 70}",\n'
     rows = 20 * 2**20 // len(row)
