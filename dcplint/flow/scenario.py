@@ -11,6 +11,7 @@ import ast
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+from dcplint.facts.expressions import dotted_name
 from dcplint.flow.conditions import Known, dumped
 from dcplint.flow.dataclasses import field_default
 from dcplint.flow.functions import Function, Universe, argument
@@ -19,7 +20,7 @@ from dcplint.flow.lookup import Lookup
 from dcplint.flow.types import attribute_settings, classes_of
 from dcplint.flow.walk import bindings
 from dcplint.program.guards import Guards
-from dcplint.program.symbols import ClassSymbol
+from dcplint.program.symbols import ClassSymbol, FunctionSymbol
 
 _DEPTH = 8
 
@@ -120,6 +121,31 @@ class Scenario:
         if self.is_size(function, test):
             return True
         return _agreed(self.truth(where, value) for where, value in self.meanings(function, test))
+
+    def is_group(self, function: Function, node: ast.expr) -> bool:
+        """Whether `node` is the DCP process group, by its getter or by what it was set to."""
+        if self._guards.is_group(node):
+            return True
+        key = (function, f"group {dumped(node)}")
+        if key in self._active or len(self._active) > _DEPTH:
+            return False
+        self._active.add(key)
+        try:
+            if isinstance(node, ast.Call):
+                dotted = dotted_name(node.func)
+                if dotted is not None:
+                    program = self.universe.program
+                    found = program.linker.name(function.module, dotted, function.scopes)
+                    if isinstance(found, FunctionSymbol):
+                        name = f"{found.module.facts.name}.{found.facts.name}"
+                    else:
+                        name = getattr(found, "dotted", "")
+                    return name in program.contract.vocabulary.groups
+                return False
+            values = self._meanings(function, node)
+            return bool(values) and all(self.is_group(where, value) for where, value in values)
+        finally:
+            self._active.discard(key)
 
     def is_exclusive(self, function: Function, test: ast.expr) -> bool:
         """Whether `test` holds with DCP on, and never without."""

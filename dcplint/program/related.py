@@ -28,6 +28,7 @@ def field_words(pack: Pack) -> frozenset[bytes]:
     owners = [fact.record for fact in pack.fields] + [fact.record for fact in pack.lengths]
     owners += [fact.function for fact in pack.localizers]
     owners += [fact.function for fact in pack.arguments]
+    owners += pack.vocabulary.merges
     words = {owner.rpartition(".")[2] for owner in owners}
     return frozenset(word.encode() for word in words | {field.name for field in pack.fields})
 

@@ -105,6 +105,11 @@ class UnitFlow:
         places = function.graph.at(statement)
         return joined(self._evaluate(_Frame(function), place, node) for place in places)
 
+    def before_node(self, function: Function, node: Node, expression: ast.expr) -> Abstract:
+        """What an expression is, evaluated by a node of the function's control flow."""
+        self._work = 0
+        return self._evaluate(_Frame(function), node, expression)
+
     # Expressions
 
     def _evaluate(self, frame: _Frame, at: Node, node: ast.expr) -> Abstract:
@@ -232,7 +237,9 @@ class UnitFlow:
         if name in ("min", "max") and len(operands) == 1:
             found = self._evaluate(frame, at, operands[0])
             if name == "max" and isinstance(found, Value):
-                return replace(found, unit=replace(found.unit, bound=True))
+                # Of what differs between ranks the largest differs too, and is no common bound.
+                bound = True if found.unit.space is Space.GLOBAL or found.unit.bound else None
+                return replace(found, unit=replace(found.unit, bound=bound))
             return None
         if name in _CHOOSING and len(operands) > 1:
             chosen = operands[1:] if name == "where" else operands

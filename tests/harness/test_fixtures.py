@@ -18,6 +18,7 @@ from dcplint.harness.model import Confirmation, Execution, Signal, Verdict
 from dcplint.harness.pool import Pool
 from dcplint.harness.predict import FALLBACKS, PREDICTIONS
 from dcplint.harness.verify import Verifier
+from tests.checks.fixture import lint
 
 FIXTURES = sorted(
     path
@@ -118,3 +119,21 @@ def test_every_rule_with_a_runtime_meaning_has_both_kinds() -> None:
     wanted = {*PREDICTIONS, *FALLBACKS} - WITHOUT_A_FIXTURE
     assert {(code, kind) for code in wanted for kind in (True, False)} <= found
     assert wanted == set(SIGNALS)
+
+
+HANGING = [path for path in FIXTURES if _code(path) == "DCP307"]
+
+
+@pytest.mark.parametrize("path", HANGING, ids=lambda path: path.stem)
+def test_two_ranks_hang_where_the_linter_says_so(
+    shared_pool: Pool, path: Path, tmp_path: Path
+) -> None:
+    """Two processes over gloo, and the linter on the same file."""
+    said = _said(Verifier(shared_pool, Job("", "", world_size=2)), path)
+    text = path.read_text(encoding="utf-8")
+    report = lint({"backend.py": text}, tmp_path, "dcplint==0.1.0")
+    codes = [finding.code for finding in report.findings]
+    if path.name.startswith("bad_"):
+        assert (said.verdict, said.signal, codes) == (Verdict.CONFIRMED, Signal.HANG, ["DCP307"])
+    else:
+        assert (said.verdict, codes) == (Verdict.REFUTED, [])

@@ -1,0 +1,287 @@
+"""What differs between ranks, and which statements every rank must reach together."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from dcplint.facts.expressions import dotted_name
+from dcplint.flow.functions import Function, callee_name
+from dcplint.flow.graph import Edge, Node, Role
+from dcplint.flow.walk import bindings
+from dcplint.units.flow import UnitFlow
+from dcplint.units.lattice import LENGTHS, Counts, Mark, Space, Value
+from dcplint.units.roles import Role as Part
+from dcplint.units.roles import role
+
+_STEPS = 4  # variables in terms of variables
+_CALLS = 2  # calls into calls
+_SHAPES = frozenset({"shape", "ndim", "dtype", "device", "numel", "size", "dim"})
+_LENGTHS = LENGTHS | {Counts.PAGES, Counts.OTHER}
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """A test that comes out differently on some ranks, and what only one of its sides runs.
+
+    source: what differs. collective: a call that exchanges tensors, of this function or of one
+    that it calls.
+    """
+
+    function: Function
+    statement: ast.stmt
+    test: ast.expr
+    source: Mark
+    collective: ast.Call
+
+
+@dataclass
+class Variance:
+    """Finds splits."""
+
+    units: UnitFlow
+    _after: dict[Function, dict[Node, list[tuple[Node, Edge]]]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        vocabulary = self.units.universe.program.contract.vocabulary
+        program = self.units.universe.program
+        self._collectives = frozenset(vocabulary.collectives)
+        self._merges = frozenset(vocabulary.merges)
+        names = frozenset(name.rpartition(".")[2] for name in vocabulary.merges)
+        self._merge_names = program.spellings(names)
+
+    def splits(self, function: Function) -> Iterator[Split]:
+        """The tests of `function` after which only some ranks run a collective."""
+        reachable = self.units.scenario.reachable(function)
+        calls = {
+            node: found
+            for node in function.graph.nodes
+            if node in reachable and (found := self._collected(function, node))
+        }
+        if not calls:
+            return
+        for node in function.graph.nodes:
+            statement = node.statement
+            if node not in reachable or not isinstance(statement, (ast.If, ast.While, ast.For)):
+                continue
+            if isinstance(statement, ast.For):
+                test = statement.iter if node.role is Role.HEADER else None
+            else:
+                test = statement.test if node.role is Role.PLAIN else None
+            if test is None:
+                continue
+            if self.units.scenario.truth(function, test) is not None:
+                continue
+            collective = self._unequal(function, node, calls)
+            if collective is None:
+                continue
+            source = self._variant(function, node, test, _STEPS)
+            if source is not None:
+                yield Split(function, statement, test, source, collective)
+
+    # Collectives
+
+    def _collected(self, function: Function, node: Node) -> dict[str, ast.Call]:
+        """The collectives that a node runs, by name, with a call to show."""
+        if node.role is not Role.PLAIN or not isinstance(node.statement, ast.stmt):
+            return {}
+        found: dict[str, ast.Call] = {}
+        for call in function.calls.get(node.statement, ()):
+            for name in self._run_by(function, call):
+                found.setdefault(name, call)
+        return found
+
+    def _run_by(self, function: Function, call: ast.Call) -> frozenset[str]:
+        own = self._exchange(function, call)
+        if own:
+            return frozenset({own})
+        if callee_name(call) not in self._runner_names:
+            return frozenset()
+        callees = self.units.universe.callees(function, call)
+        known = [self.runners.get(callee, frozenset()) for callee in callees]
+        return frozenset.intersection(*known) if known else frozenset()
+
+    def _exchange(self, function: Function, call: ast.Call) -> str:
+        """The name of the collective that `call` itself is; empty where it is none."""
+        name = callee_name(call)
+        if name in self._merge_names:
+            called = self.units.called(function, call)
+            if called in self._merges:
+                return called.rpartition(".")[2]
+        if name in self._collectives and isinstance(call.func, ast.Attribute):
+            if self._is_group(function, call.func.value):
+                return name
+        return ""
+
+    @cached_property
+    def runners(self) -> dict[Function, frozenset[str]]:
+        """The functions that run a collective with DCP on, themselves or by others, and which."""
+        universe, scenario = self.units.universe, self.units.scenario
+        found: dict[Function, frozenset[str]] = {}
+        for name in sorted(self._collectives | self._merge_names):
+            for site in universe.calls_of(name):
+                exchange = self._exchange(site.function, site.call)
+                if exchange and scenario.can_run(site.function, site.statement):
+                    found[site.function] = found.get(site.function, frozenset()) | {exchange}
+        fresh = list(found)
+        for _ in range(_CALLS):
+            calling: dict[Function, None] = {}
+            for function in fresh:
+                for site in universe.callers(function):
+                    if site.function not in found:
+                        calling[site.function] = None
+                    names = found.get(site.function, frozenset())
+                    found[site.function] = names | found[function]
+            fresh = list(calling)
+        return found
+
+    @cached_property
+    def _runner_names(self) -> frozenset[str]:
+        return frozenset(function.node.name for function in self.runners)
+
+    def _is_group(self, function: Function, node: ast.expr) -> bool:
+        """Whether `node` is the group of the DCP ranks."""
+        if self.units.scenario.is_group(function, node):
+            return True
+        name = (dotted_name(node) or "").rpartition(".")[2].lower()
+        return name in ("dcp_group", "cp_group", "dcp")
+
+    # Control
+
+    def _unequal(
+        self, function: Function, node: Node, calls: dict[Node, dict[str, ast.Call]]
+    ) -> ast.Call | None:
+        """A collective that only one way out of `node` leads to."""
+        sides: dict[bool, list[Node]] = {True: [], False: []}
+        for after, edge in self._following(function).get(node, ()):
+            if edge.raised:
+                continue
+            inside = edge.holds if edge.test is not None else after.role is Role.BIND
+            sides[inside].append(after)
+        loops = _loops_around(function, node)
+        reached = {side: self._reached(function, starts, loops) for side, starts in sides.items()}
+        if not all(sides.values()) or not all(_is_left(reached[s], loops, function) for s in sides):
+            return None  # a side that always raises refuses, and is no way on
+        names = {
+            side: {name: call for place in places for name, call in calls.get(place, {}).items()}
+            for side, places in reached.items()
+        }
+        for side in (True, False):
+            for name, call in names[side].items():
+                if name not in names[not side]:
+                    return call
+        return None
+
+    def _reached(
+        self, function: Function, starts: list[Node], loops: frozenset[ast.stmt]
+    ) -> list[Node]:
+        """The nodes that control can come to, without another round of the loops around."""
+        following = self._following(function)
+        found: dict[Node, None] = {}
+        queue = list(starts)
+        while queue:
+            place = queue.pop()
+            if place in found:
+                continue
+            found[place] = None
+            if place.statement in loops and place.role in (Role.HEADER, Role.PLAIN):
+                continue
+            for after, edge in following.get(place, ()):
+                truth = None
+                if edge.test is not None:
+                    truth = self.units.scenario.truth(function, edge.test)
+                if truth is None or truth is edge.holds:
+                    queue.append(after)
+        return list(found)
+
+    def _following(self, function: Function) -> dict[Node, list[tuple[Node, Edge]]]:
+        if function not in self._after:
+            found: dict[Node, list[tuple[Node, Edge]]] = {}
+            for node in function.graph.nodes:
+                for edge in node.before:
+                    found.setdefault(edge.source, []).append((node, edge))
+            self._after[function] = found
+        return self._after[function]
+
+    # Values
+
+    def _variant(self, function: Function, at: Node, node: ast.expr, steps: int) -> Mark | None:
+        """What makes `node` differ between ranks; None where nothing is known to."""
+        for leaf in self._leaves(function, node):
+            if role(leaf) is Part.RANK:
+                return Mark(function, leaf, f"{dotted_name(leaf)} differs between ranks")
+            value = self.units.before_node(function, at, leaf)
+            if isinstance(value, Value):
+                unit = value.unit
+                if unit.space is Space.LOCAL and unit.counts in _LENGTHS and not unit.bound:
+                    text = f"{dotted_name(leaf)} is this rank's {unit.counts.value}"
+                    return Mark(function, leaf, text)
+                if unit.space is not Space.LOCAL:
+                    continue
+            if steps and isinstance(leaf, ast.Name):
+                for place, given in self._given(function, at, leaf.id):
+                    found = self._variant(function, place, given, steps - 1)
+                    if found is not None:
+                        return found
+        return None
+
+    def _leaves(self, function: Function, node: ast.expr) -> Iterator[ast.expr]:
+        """The names that a value depends on; not through shapes, collectives and None tests."""
+        if isinstance(node, (ast.Name, ast.Attribute)):
+            if isinstance(node, ast.Attribute) and node.attr in _SHAPES:
+                return
+            if dotted_name(node) is not None:
+                yield node
+                return
+        if isinstance(node, ast.Compare) and any(
+            isinstance(c, ast.Constant) and c.value is None for c in node.comparators
+        ):
+            return
+        if isinstance(node, ast.Call):
+            name = callee_name(node)
+            if name in self._collectives or name in self._merge_names:
+                return
+            if name in _SHAPES or name in ("len", "isinstance", "hasattr"):
+                return
+            if isinstance(node.func, ast.Attribute):
+                yield from self._leaves(function, node.func.value)
+            for argument in (*node.args, *(k.value for k in node.keywords)):
+                yield from self._leaves(function, argument)
+            return
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.expr):
+                yield from self._leaves(function, child)
+
+    def _given(self, function: Function, at: Node, name: str) -> Iterator[tuple[Node, ast.expr]]:
+        """What can have been assigned to a variable before `at`, with DCP on."""
+        seen: set[Node] = set()
+        queue = self.units.before(function, at)
+        while queue:
+            place = queue.pop()
+            if place in seen:
+                continue
+            seen.add(place)
+            bound = [value for target, value in bindings(place) if target == name]
+            yield from ((place, value) for value in bound if value is not None)
+            if not bound:
+                queue += self.units.before(function, place)
+
+
+def _loops_around(function: Function, node: Node) -> frozenset[ast.stmt]:
+    found: set[ast.stmt] = set()
+    assert isinstance(node.statement, ast.stmt)
+    home = function.homes[node.statement]
+    while home.parent is not None:
+        if isinstance(home.parent, (ast.For, ast.AsyncFor, ast.While)):
+            found.add(home.parent)
+        home = function.homes[home.parent]
+    if not isinstance(node.statement, ast.If):
+        found.add(node.statement)
+    return frozenset(found)
+
+
+def _is_left(places: list[Node], loops: frozenset[ast.stmt], function: Function) -> bool:
+    """Whether control goes on from there: to the end, or to the next round of a loop."""
+    return any(place is function.graph.end or place.statement in loops for place in places)
