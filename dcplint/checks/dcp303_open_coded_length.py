@@ -6,7 +6,8 @@ this rank's number of tokens most of the time. It is evaluated over lengths, wor
 interleave sizes against `(L // (N*I)) * I + clamp(L % (N*I) - r*I, 0, I)`; the finding shows the
 smallest case that differs. Python, torch, numpy and Triton spellings are followed through local
 variables. Where the engine has an interleave size and the formula takes none, that is the fault.
-Also a local length that is advanced or rewound in place: `local(L) - k` is not `local(L - k)`.
+Also a local length that is advanced or rewound, in place or row by row: `local(L) - k` is not
+`local(L - k)`.
 
 ## Why it breaks
 A rank then reads a slot that it never wrote, or leaves out one that it holds. Nothing crashes: the
@@ -42,6 +43,7 @@ the function and its class.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -51,8 +53,10 @@ from dcplint.facts.model import Position
 from dcplint.facts.positions import position
 from dcplint.findings.model import Evidence, Finding, Role, Severity
 from dcplint.flow.functions import Function, Universe
+from dcplint.source.location import Tree
 from dcplint.units.evaluate import NotArithmetic
 from dcplint.units.expressions import written
+from dcplint.units.lattice import shifts_local
 from dcplint.units.proof import Counterexample, Fault, formula
 
 RULE = Rule(
@@ -94,10 +98,11 @@ def check(context: Context) -> Iterator[Finding]:
             seen.add(function)
             text = _text(context, function)
             if any(sign in text for sign in _DIVIDES):
-                ignores = "interleave" not in _surroundings(context, function)
+                ignores = "interleave" not in surroundings(context, function)
                 for wrong in _wrong(function, ignores):
                     yield _finding(context, function, wrong)
     yield from _changed(context)
+    yield from _moved(context)
 
 
 def _text(context: Context, function: Function) -> str:
@@ -105,7 +110,7 @@ def _text(context: Context, function: Function) -> str:
     return "\n".join(lines[function.node.lineno - 1 : function.node.end_lineno])
 
 
-def _surroundings(context: Context, function: Function) -> str:
+def surroundings(context: Context, function: Function) -> str:
     """The function's text, and its class's: where an interleave size would be looked at."""
     text = _text(context, function)
     owner = function.owner
@@ -201,6 +206,47 @@ def _changed(context: Context) -> Iterator[Finding]:
                 shifts = isinstance(node.op, (ast.Add, ast.Sub))
                 if shifts and isinstance(target, ast.Attribute) and target.attr == name:
                     yield _shifted(context, function, node, dotted_name(target) or name)
+
+
+def _moved(context: Context) -> Iterator[Finding]:
+    """`localise(L) - k + i`: the local length of a row is that of the row's own global length."""
+    contract = context.contract
+    sources = {z.function.rpartition(".")[2] for z in contract.localizers}
+    sources |= {n.name for n in contract.lengths if n.unit == "local"}
+    steps = {n.name for n in contract.lengths if n.unit.startswith("quer")} | {"arange", "range"}
+    if not sources or not contract.localizers:
+        return
+    sign = re.compile("|".join(rf"\b{name}\b" for name in sorted(steps)))
+    universe = context.fields.universe
+    seen: set[Function] = set()
+    for name in sorted(sources):
+        for spelling in sorted(context.program.spellings(frozenset({name}))):
+            for function in universe.mentioning(spelling, sign):
+                if function in seen or function.module.tree is not Tree.PROJECT:
+                    continue
+                seen.add(function)
+                yield from _moved_in(context, function)
+
+
+def _moved_in(context: Context, function: Function) -> Iterator[Finding]:
+    for statement in function.homes:
+        for node in function.own_nodes[statement]:
+            if not isinstance(node, ast.BinOp) or not isinstance(node.op, (ast.Add, ast.Sub)):
+                continue
+            if isinstance(node.left, ast.Constant) or isinstance(node.right, ast.Constant):
+                continue
+            left = context.units.value(function, statement, node.left)
+            right = context.units.value(function, statement, node.right) if left else None
+            if shifts_local(left, right) and context.fields.tracer.can_run(function, statement):
+                sign = "+" if isinstance(node.op, ast.Add) else "-"
+                yield RULE.finding(
+                    f"`{function.qualname}` moves a local length by tokens of this step in "
+                    f"`{shorten(node)}`: local(L {sign} k) is not local(L) {sign} k "
+                    f"({_SHIFTED[sign]})",
+                    context.program.location(function.module, position(node)),
+                    symbol=function.qualname,
+                )
+                break
 
 
 def _shifted(context: Context, function: Function, node: ast.AugAssign, name: str) -> Finding:

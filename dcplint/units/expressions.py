@@ -197,6 +197,11 @@ def _held(target: ast.Name, value: ast.expr, env: Env) -> ast.expr:
         return _put_in(value, env)
     if isinstance(value, ast.Call) and callee_name(value).rstrip("_") in ELEMENTWISE:
         return _put_in(value, env)
+    if isinstance(value, ast.Call) and callee_name(value) == "load" and role(target) is None:
+        # What a kernel loads is what the pointer points to.
+        pointers = [n for a in value.args[:1] for n in ast.walk(a) if isinstance(n, ast.Name)]
+        named = [n for n in pointers if role(n) in (Role.LENGTH, Role.INDEX)]
+        return named[0] if len(named) == 1 else _OPAQUE
     # What another function gives is known by its name, or not at all.
     return target if role(target) is not None else _OPAQUE
 

@@ -16,12 +16,14 @@ from dataclasses import dataclass, field, replace
 from dcplint.contracts.model import Localizer
 from dcplint.facts.expressions import dotted_name, shorten
 from dcplint.facts.model import Source
+from dcplint.flow.conditions import substituted
 from dcplint.flow.dataclasses import constructor_argument
 from dcplint.flow.functions import CallSite, Function, Universe, argument, callee_name
 from dcplint.flow.graph import Node, Role
 from dcplint.flow.scenario import Scenario
 from dcplint.flow.types import attribute_settings, classes_of
 from dcplint.flow.values import unpacked
+from dcplint.flow.walk import bindings
 from dcplint.program.symbols import ClassSymbol, FunctionSymbol
 from dcplint.units.lattice import (
     NEUTRAL,
@@ -36,10 +38,12 @@ from dcplint.units.lattice import (
     added,
     joined,
 )
+from dcplint.units.proof import is_cap
 
 _DEPTH = 24  # values in terms of values
 _CALLS = 3  # calls into calls
 _WORK = 1_500  # expressions for one question
+_NAMES = 3  # variables in terms of variables, in a formula
 _SITES = 24  # callers and constructions worth looking at
 
 UNITS = {
@@ -181,10 +185,26 @@ class UnitFlow:
             source = left if isinstance(left, Value) and left.unit.space is unit.space else right
             assert isinstance(source, Value)
             return replace(source, unit=unit).at(mark)
+        if isinstance(node.op, ast.Mult):
+            if is_cap(self._meaning(frame.function, at, node, _NAMES)):
+                return Value(UNITS["local-upper-bound"], trail=(mark,))
+            return None
         if isinstance(node.op, ast.FloorDiv):
             rounded = isinstance(node.left, (ast.BinOp, ast.UnaryOp))
             return self._divided(frame, at, node.left, node.right, rounded, mark)
         return None
+
+    def _meaning(self, function: Function, at: Node, node: ast.expr, steps: int) -> ast.expr:
+        """An expression with what its variables hold put in, where that is one thing."""
+        values: dict[str, ast.expr] = {}
+        for inner in ast.walk(node) if steps else ():
+            if not isinstance(inner, ast.Name) or inner.id in values:
+                continue
+            given = list(self.given(function, at, inner.id))
+            # What is merely fetched keeps its name, by which its part is known.
+            if len(given) == 1 and isinstance(given[0][1], (ast.BinOp, ast.UnaryOp)):
+                values[inner.id] = self._meaning(function, *given[0], steps - 1)
+        return substituted(node, values) if values else node
 
     def _query_lengths(self, frame: _Frame, at: Node, node: ast.BinOp) -> Abstract:
         """`start[1:] - start[:-1]` of the query offsets: how many tokens each request has new."""
@@ -368,6 +388,20 @@ class UnitFlow:
             for edge in node.before
             if edge.test is None or self.scenario.truth(function, edge.test) is not (not edge.holds)
         ]
+
+    def given(self, function: Function, at: Node, name: str) -> Iterator[tuple[Node, ast.expr]]:
+        """What can have been assigned to a variable before `at`, with DCP on."""
+        seen: set[Node] = set()
+        queue = self.before(function, at)
+        while queue:
+            place = queue.pop()
+            if place in seen:
+                continue
+            seen.add(place)
+            bound = [value for target, value in bindings(place) if target == name]
+            yield from ((place, value) for value in bound if value is not None)
+            if not bound:
+                queue += self.before(function, place)
 
     def _defined(
         self, frame: _Frame, place: Node, path: str, parts: list[Abstract]

@@ -43,10 +43,21 @@ class Point:
         rest = self.length % span - self.rank * self.interleave
         return self.length // span * self.interleave + min(max(rest, 0), self.interleave)
 
+    @property
+    def cap(self) -> int:
+        """The largest number of tokens that any rank holds, in whole chunks."""
+        return -(-self.length // (self.size * self.interleave)) * self.interleave
+
+    @property
+    def owner(self) -> int:
+        """The rank that holds the token which `length` tokens come before."""
+        return self.length // self.interleave % self.size
+
     def of(self, part: Role) -> int:
         """The value of one part."""
         values = {
             Role.LENGTH: self.length,
+            Role.INDEX: self.length,
             Role.SIZE: self.size,
             Role.RANK: self.rank,
             Role.INTERLEAVE: self.interleave,
@@ -131,8 +142,55 @@ def _points(interleaves: tuple[int, ...]) -> Iterator[Point]:
                     yield Point(length, size, rank, interleave)
 
 
+@dataclass(frozen=True, slots=True)
+class OwnerExample:
+    """The smallest case in which a place leads to another rank than its owner."""
+
+    point: Point
+    value: int
+
+    def __str__(self) -> str:
+        p = self.point
+        case = f"i={p.length}, N={p.size}, I={p.interleave}"
+        return f"{case}: rank {self.value}, should be rank {p.owner}"
+
+
+def is_cap(node: ast.expr) -> bool:
+    """Whether `node` is `ceil(L / (N*I)) * I`, or that for an interleave size of 1."""
+    found = _read(node, {Role.LENGTH, Role.SIZE}, {Role.INTERLEAVE})
+    if found is None:
+        return False
+    points = _points(_INTERLEAVES if found.takes_interleave else (1,))
+    try:
+        return all(found.at(point) == point.cap for point in points)
+    except NotArithmetic:
+        return False
+
+
+def wrong_owner(node: ast.expr) -> OwnerExample | None:
+    """The smallest case in which `node`, the owner of a token at interleave size 1, is not it.
+
+    None for what is right, and for what is meant as something else.
+    """
+    found = _read(node, {Role.INDEX, Role.SIZE}, {Role.INTERLEAVE})
+    try:
+        if found is None or any(found.at(p) != p.owner for p in _points((1,))):
+            return None
+        for point in _points(_INTERLEAVES):
+            if found.at(point) != point.owner:
+                return OwnerExample(point, found.at(point))
+    except NotArithmetic:
+        return None
+    return None
+
+
 def formula(node: ast.expr) -> Formula | None:
     """`node` as a formula, where nothing but one length and the layout goes into it."""
+    return _read(node, {Role.LENGTH, Role.SIZE, Role.RANK}, {Role.INTERLEAVE})
+
+
+def _read(node: ast.expr, needed: set[Role], allowed: set[Role]) -> Formula | None:
+    """`node` as arithmetic over each of the parts `needed`, and perhaps of those `allowed`."""
     parts: dict[Role, set[str]] = {}
     places: dict[int, Role] = {}
     waiting: list[ast.AST] = [node]
@@ -148,7 +206,7 @@ def formula(node: ast.expr) -> Formula | None:
         else:
             parts.setdefault(part, set()).add(ast.dump(inner))
             places[id(inner)] = part
-    if {Role.LENGTH, Role.SIZE, Role.RANK} - parts.keys():
+    if needed - parts.keys() or parts.keys() - needed - allowed:
         return None
     if any(len(names) > 1 for names in parts.values()):
         return None

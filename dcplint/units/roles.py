@@ -16,6 +16,7 @@ _SIZE = re.compile(r"(attn_)?(d?cp|total_cp)_(world_)?size|decode_context_parall
 _RANK = re.compile(r"(attn_)?(d?cp|total_cp)_rank", re.I)
 _INTERLEAVE = re.compile(r"((d?cp|kv_cache|cp_kv_cache)_)*interleave(_size)?", re.I)
 _LENGTH = frozenset({"len", "lens", "length", "lengths", "seqlen", "seqlens", "tokens"})
+_INDEX = frozenset({"pos", "position", "positions", "slot", "slots"})
 _OTHER = frozenset(
     {"local", "block", "blocks", "page", "pages", "head", "heads", "rank", "ranks", "layer", "max"}
 )
@@ -23,12 +24,13 @@ _GROUP = {"world_size": "size", "rank_in_group": "rank"}
 
 
 class Role(enum.Enum):
-    """A part in the arithmetic of one rank's share of a length."""
+    """A part in the arithmetic of one rank's share: of a length, or of a token's place."""
 
     LENGTH = "L"
     SIZE = "N"
     RANK = "r"
     INTERLEAVE = "I"
+    INDEX = "i"
 
 
 def role(node: ast.expr) -> Role | None:
@@ -49,4 +51,8 @@ def role(node: ast.expr) -> Role | None:
     if _INTERLEAVE.fullmatch(name):
         return Role.INTERLEAVE
     words = set(name.lower().split("_"))
-    return Role.LENGTH if words & _LENGTH and not words & _OTHER else None
+    if words & _OTHER:
+        return None
+    if words & _LENGTH:
+        return Role.LENGTH
+    return Role.INDEX if words & _INDEX else None

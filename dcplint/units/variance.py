@@ -10,7 +10,6 @@ from functools import cached_property
 from dcplint.facts.expressions import dotted_name
 from dcplint.flow.functions import Function, callee_name
 from dcplint.flow.graph import Edge, Node, Role
-from dcplint.flow.walk import bindings
 from dcplint.units.flow import UnitFlow
 from dcplint.units.lattice import LENGTHS, Counts, Mark, Space, Value
 from dcplint.units.roles import Role as Part
@@ -221,7 +220,7 @@ class Variance:
                 if unit.space is not Space.LOCAL:
                     continue
             if steps and isinstance(leaf, ast.Name):
-                for place, given in self._given(function, at, leaf.id):
+                for place, given in self.units.given(function, at, leaf.id):
                     found = self._variant(function, place, given, steps - 1)
                     if found is not None:
                         return found
@@ -253,20 +252,6 @@ class Variance:
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.expr):
                 yield from self._leaves(function, child)
-
-    def _given(self, function: Function, at: Node, name: str) -> Iterator[tuple[Node, ast.expr]]:
-        """What can have been assigned to a variable before `at`, with DCP on."""
-        seen: set[Node] = set()
-        queue = self.units.before(function, at)
-        while queue:
-            place = queue.pop()
-            if place in seen:
-                continue
-            seen.add(place)
-            bound = [value for target, value in bindings(place) if target == name]
-            yield from ((place, value) for value in bound if value is not None)
-            if not bound:
-                queue += self.units.before(function, place)
 
 
 def _loops_around(function: Function, node: Node) -> frozenset[ast.stmt]:

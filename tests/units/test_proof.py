@@ -5,7 +5,7 @@ import ast
 import pytest
 
 from dcplint.units.evaluate import NotArithmetic, evaluate
-from dcplint.units.proof import Fault, Formula, Point, formula
+from dcplint.units.proof import Fault, Formula, Point, formula, is_cap, wrong_owner
 
 RIGHT = {
     "canonical": "seq_lens // (dcp_size * cp_interleave) * cp_interleave + clamp("
@@ -86,6 +86,38 @@ def test_wrong_shows_the_smallest_case(text: str) -> None:
 def test_other_quantities_are_no_local_lengths(text: str) -> None:
     found = formula(ast.parse(text, mode="eval").body)
     assert found is None or not found.is_meant_as_local()
+
+
+CAPS = {
+    "(max_len + dcp_size * I0 - 1) // (dcp_size * I0) * I0": False,  # of no length
+    "(seq_len + dcp_size * I0 - 1) // (dcp_size * I0) * I0": True,
+    "cdiv(seq_len, dcp_size * I0) * I0": True,
+    "-(-seq_len // dcp_size)": True,
+    "cdiv(seq_len, dcp_size) * I0": False,
+    "seq_len // (dcp_size * I0) * I0": False,
+    "cdiv(seq_len, dcp_size * I0) * I0 - dcp_rank * 0": False,
+}
+OWNERS = {
+    "positions % dcp_size": "i=1, N=2, I=2: rank 1, should be rank 0",
+    "slots - slots // CP_SIZE * CP_SIZE": "i=1, N=2, I=2: rank 1, should be rank 0",
+    "positions // I0 % dcp_size": None,
+    "(pos % (dcp_size * I0)) // I0": None,
+    "positions // dcp_size": None,  # meant as something else
+    "blocks % dcp_size": None,
+    "tp_rank % dcp_size": None,
+}
+
+
+@pytest.mark.parametrize("text", CAPS)
+def test_caps(text: str) -> None:
+    node = ast.parse(text.replace("I0", "cp_interleave"), mode="eval").body
+    assert is_cap(node) is CAPS[text]
+
+
+@pytest.mark.parametrize("text", OWNERS)
+def test_owners(text: str) -> None:
+    example = wrong_owner(ast.parse(text.replace("I0", "cp_interleave"), mode="eval").body)
+    assert (str(example) if example is not None else None) == OWNERS[text]
 
 
 @pytest.mark.parametrize("interleave", [1, 2, 5])
