@@ -142,7 +142,7 @@ class Scenario:
                         name = getattr(found, "dotted", "")
                     return name in program.contract.vocabulary.groups
                 return False
-            values = self._meanings(function, node)
+            values = self.meanings(function, node)
             return bool(values) and all(self.is_group(where, value) for where, value in values)
         finally:
             self._active.discard(key)

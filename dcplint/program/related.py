@@ -17,8 +17,8 @@ from dcplint.source.text import UnreadableSource
 # What stands around a rank that is computed with; looked for only where its name stands, which
 # costs a thousandth of searching for the whole expression.
 _WINDOW = 120  # bytes before the name
-_OPERATED_ON = re.compile(rb"\)*\s*[-+*/%<>]")
-_OPERATOR = re.compile(rb"[-+*/%<>]=?\s*\(*(?:self\.)?\Z")
+_OPERATED_ON = re.compile(rb"\)*\s*(?:[-+*/%<>]|[=!]=)")
+_OPERATOR = re.compile(rb"(?:[-+*/%<>]=?|[=!]=)\s*\(*(?:self\.)?\Z")
 _RENAMING = re.compile(rb"(?:\A|\n)[ \t]+\w+ = (?:self\.)?\Z")
 _WORD_ENDS = re.compile(rb"\w\Z")
 

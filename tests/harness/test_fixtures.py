@@ -18,7 +18,7 @@ from dcplint.harness.model import Confirmation, Execution, Signal, Verdict
 from dcplint.harness.pool import Pool
 from dcplint.harness.predict import FALLBACKS, PREDICTIONS
 from dcplint.harness.verify import Verifier
-from tests.checks.fixture import lint
+from tests.checks.fixture import Fixture
 
 FIXTURES = sorted(
     path
@@ -130,9 +130,7 @@ def test_two_ranks_hang_where_the_linter_says_so(
 ) -> None:
     """Two processes over gloo, and the linter on the same file."""
     said = _said(Verifier(shared_pool, Job("", "", world_size=2)), path)
-    text = path.read_text(encoding="utf-8")
-    report = lint({"backend.py": text}, tmp_path, "dcplint==0.1.0")
-    codes = [finding.code for finding in report.findings]
+    codes = [finding.code for finding in Fixture(path).lint(tmp_path).findings]
     if path.name.startswith("bad_"):
         assert (said.verdict, said.signal, codes) == (Verdict.CONFIRMED, Signal.HANG, ["DCP307"])
     else:
