@@ -21,8 +21,14 @@ _launched = 0
 
 
 def interpreted_launches() -> int:
-    """How many kernels were interpreted under any recorder of this process."""
+    """How many kernels were interpreted under any recorder, since they were last forgotten."""
     return _launched
+
+
+def forget_launches() -> None:
+    """Start counting anew, in a process that is to say how somebody else's code ran."""
+    global _launched
+    _launched = 0
 
 
 class WildAccess(Exception):

@@ -107,6 +107,8 @@ def test_verdict(verifier: Verifier, path: Path) -> None:
         assert said.execution is Execution.BUILDER_ONLY
     else:
         assert said.control == "passed"
+        refused = said.signal in (Signal.REFUSED, Signal.REFUSED_LATE)
+        assert said.execution is (Execution.NATIVE_CPU if refused else Execution.INTERPRETED)
     if _is_bad(path):
         assert said.verdict is Verdict.CONFIRMED, said.reason
         assert said.signal is SIGNALS[code], said.reason
