@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING
 
 from dcplint import disk
 from dcplint.checks.base import Context, Registered, all_rules
+from dcplint.compare.states import ClassState, states
 from dcplint.contracts.model import Pack
 from dcplint.errors import UserError
 from dcplint.findings.baseline import Baseline, read_entries
 from dcplint.findings.catalogue import Catalogue
-from dcplint.findings.model import Evidence, Finding, Location, Tree
+from dcplint.findings.model import Evidence, Finding, Fix, Location, Tree
 from dcplint.findings.settle import settle
 from dcplint.findings.suppress import MARKER
 from dcplint.processes import spread
@@ -87,30 +88,68 @@ def run_checks(options: RunOptions) -> Report:
     """Check what `options` names. Raises UserError for what only the user can put right."""
     started = time.perf_counter()
     with _without_collector():
+        return _report(options, open_trees(options), started)
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """Everything that one run says of a tree."""
+
+    report: Report
+    states: tuple[ClassState, ...]
+
+
+def survey(options: RunOptions) -> Survey:
+    """Findings and promises of what `options` names. Raises UserError."""
+    started = time.perf_counter()
+    with _without_collector():
         trees = open_trees(options)
-        rules = [r for r in all_rules() if r.rule.code in options.policy.codes]
-        found: list[Finding] = []
-        errors: list[str] = []
-        for tree in trees:
-            found += (_prefixed(f, tree.prefix) for f in _broken(tree))
-            for some, failures in _checked(tree, rules, options.jobs):
-                found += (_prefixed(f, tree.prefix) for f in some)
-                errors += failures
-        lines = Lines(trees)
-        directory = _common([tree.directory for tree in trees])
-        outcome = settle(
-            dict.fromkeys(found),
-            catalogue=Catalogue(registered.rule for registered in all_rules()),
-            policy=options.policy,
-            sources=_marked(trees),
-            lines=lines,
-            in_focus=lambda path: any(t.owns(path) and t.in_focus(t.own(path)) for t in trees),
-            bases=lambda finding: _bases(trees, finding),
-            baseline=_baseline(options.baseline, directory) if options.baseline else None,
-            complete=not errors,
+        found = (
+            (state, tree)
+            for tree in trees
+            for _, program in tree.programs
+            for state in states(program)
         )
+        shown = tuple(_state_prefixed(s, t.prefix) for s, t in found if t.in_focus(s.location.path))
+        return Survey(_report(options, trees, started), shown)
+
+
+def _state_prefixed(state: ClassState, prefix: str) -> ClassState:
+    promises = tuple(
+        replace(p, location=_moved(p.location, prefix)) if p.location else p for p in state.promises
+    )
+    return replace(state, location=_moved(state.location, prefix), promises=promises)
+
+
+def _report(options: RunOptions, trees: list[Checked], started: float) -> Report:
+    rules = [r for r in all_rules() if r.rule.code in options.policy.codes]
+    found: list[Finding] = []
+    errors: list[str] = []
+    for tree in trees:
+        found += (_prefixed(f, tree.prefix) for f in _broken(tree))
+        for some, failures in _checked(tree, rules, options.jobs):
+            found += (_prefixed(f, tree.prefix) for f in some)
+            errors += failures
+    lines = Lines(trees)
+    directory = _common([tree.directory for tree in trees])
+    outcome = settle(
+        dict.fromkeys(found),
+        catalogue=Catalogue(registered.rule for registered in all_rules()),
+        policy=options.policy,
+        sources=_marked(trees),
+        lines=lines,
+        in_focus=lambda path: any(t.owns(path) and t.in_focus(t.own(path)) for t in trees),
+        bases=lambda finding: _bases(trees, finding),
+        baseline=_baseline(options.baseline, directory) if options.baseline else None,
+        complete=not errors,
+    )
+    findings = outcome.findings
+    if options.edits:
+        from dcplint.fixes.edits import with_edits
+
+        findings = with_edits(findings, lines)
     return Report(
-        findings=outcome.findings,
+        findings=findings,
         accepted=outcome.accepted,
         known=outcome.known,
         lines=lines,
@@ -121,6 +160,7 @@ def run_checks(options: RunOptions) -> Report:
         seconds=time.perf_counter() - started,
         prefix=_from_here(directory),
         repository=_from_repository(directory),
+        root=directory,
     )
 
 
@@ -224,7 +264,11 @@ def _roots(options: RunOptions) -> Sequence[Root]:
 
 
 def _index(root: Root, packs: Mapping[str, Pack], options: RunOptions) -> Checked:
-    unsaved = {}
+    unsaved = {
+        path.relative_to(root.directory).as_posix(): data
+        for path, data in options.replaced.items()
+        if path.is_relative_to(root.directory)
+    }
     if options.stdin is not None:
         relative = options.stdin.path.resolve().relative_to(root.directory).as_posix()
         unsaved[relative] = options.stdin.source
@@ -380,7 +424,14 @@ def _prefixed(finding: Finding, prefix: str) -> Finding:
         evidence=tuple(
             Evidence(e.message, _moved(e.location, prefix), e.role) for e in finding.evidence
         ),
+        fix=_fix_prefixed(finding.fix, prefix) if finding.fix else None,
     )
+
+
+def _fix_prefixed(fix: Fix, prefix: str) -> Fix:
+    change = fix.change
+    scope, at = _moved(change.scope, prefix), _moved(change.at, prefix)
+    return replace(fix, change=replace(change, scope=scope, at=at))
 
 
 def _moved(location: Location, prefix: str) -> Location:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from dcplint.contracts.spec import EngineSpec
@@ -25,6 +26,7 @@ class RunOptions:
     config_path: the configuration in force; its folder is what patterns are relative to.
     exclude: gitignore-style patterns, applied on top of .gitignore.
     engine: None means auto. jobs: how many processes may work at a time.
+    edits: whether the edits of fixes are wanted. replaced: contents that stand in for files.
     """
 
     paths: tuple[Path, ...]
@@ -37,3 +39,5 @@ class RunOptions:
     stdin: Stdin | None = None
     baseline: Path | None = None
     jobs: int = 1
+    edits: bool = False
+    replaced: Mapping[Path, bytes] = field(default_factory=dict)

@@ -41,6 +41,7 @@ from collections.abc import Iterator
 
 from dcplint.checks import capability_evidence as evidence
 from dcplint.checks.base import Context, Rule
+from dcplint.checks.capability_fix import denial
 from dcplint.contracts.model import Capability
 from dcplint.findings.model import Evidence, Finding, Severity
 from dcplint.program.attributes import Kind, Resolution
@@ -95,6 +96,7 @@ def _finding(
         symbol=symbol.facts.qualname,
         severity=Severity.ERROR if denied is not None else None,
         evidence=tuple(steps),
+        fix=denial(context, symbol, capability),
     )
 
 

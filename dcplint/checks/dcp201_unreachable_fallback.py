@@ -67,25 +67,16 @@ unknown, and nothing is reported.
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
 from dcplint.checks import field_evidence as evidence
 from dcplint.checks.base import Context, Rule
+from dcplint.checks.field_fix import drop
 from dcplint.facts.positions import position
-from dcplint.findings.model import (
-    Applicability,
-    Edit,
-    Evidence,
-    Finding,
-    Fix,
-    Role,
-    Severity,
-)
-from dcplint.flow.conditions import conjuncts
+from dcplint.findings.model import Evidence, Finding, Role, Severity
 from dcplint.flow.fallbacks import Fallback
 from dcplint.flow.fields import producers
-from dcplint.flow.trace import State, null_test
+from dcplint.flow.trace import State
 
 RULE = Rule(
     code="DCP201",
@@ -133,25 +124,5 @@ def _finding(context: Context, fallback: Fallback) -> Finding:
         place,
         symbol=fallback.function.qualname,
         evidence=tuple(steps),
-        fix=_fix(context, fallback),
+        fix=drop(context, fallback),
     )
-
-
-def _fix(context: Context, fallback: Fallback) -> Fix | None:
-    """The fallback deleted. What uses the field fails at once where it is None after all."""
-    kept = ".".join(map(str, fallback.path))
-    node: ast.AST = fallback.statement
-    if isinstance(node, ast.If):
-        if node.orelse or len(node.body) > 1 or not fallback.when:
-            return None
-        rest = [c for c in conjuncts(node.test) if null_test(c) != (fallback.path, True)]
-        text = f"assert {kept} is not None"
-        if rest:
-            indent = " " * (node.col_offset + 4)
-            text = f"if {' and '.join(map(ast.unparse, rest))}:\n{indent}{text}"
-    else:
-        inside = fallback.function.own_nodes[fallback.statement]
-        node = next(n for n in inside if fallback.test in ast.iter_child_nodes(n))
-        text = kept
-    place = context.program.location(fallback.function.module, position(node))
-    return Fix(f"Delete the fallback: {kept} is there", Applicability.UNSAFE, (Edit(place, text),))

@@ -59,6 +59,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dcplint.checks.base import Context, Rule
+from dcplint.checks.field_fix import carry
 from dcplint.checks.missing_field import missing_fields
 from dcplint.findings.model import Finding, Severity
 
@@ -83,4 +84,5 @@ def check(context: Context) -> Iterator[Finding]:
                 missing.location,
                 symbol=missing.origin.symbol,
                 evidence=missing.evidence,
+                fix=carry(context, missing),
             )

@@ -44,6 +44,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dcplint.checks.base import Context, Rule
+from dcplint.checks.field_fix import clone
 from dcplint.facts.positions import position
 from dcplint.findings.model import Finding, Severity
 from dcplint.flow.records import Store, shared_stores
@@ -93,4 +94,5 @@ def _finding(context: Context, owner: ClassSymbol, store: Store) -> Finding:
         context.program.location(store.function.module, position(store.statement)),
         symbol=store.function.qualname,
         severity=severity,
+        fix=clone(context, store),
     )

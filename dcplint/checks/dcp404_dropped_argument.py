@@ -56,6 +56,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from dcplint.checks.argument_fix import pass_on
 from dcplint.checks.base import Context, Rule
 from dcplint.checks.branch_calls import Branch, Call, branches, is_same_kernel
 from dcplint.facts.expressions import dotted_name, shorten
@@ -127,4 +128,5 @@ def _finding(context: Context, call: Call, sibling: Call, name: str) -> Finding:
         program.location(call.method.owner.module, position(call.node.func)),
         symbol=mine,
         evidence=(Evidence(f"{other} passes {name} here", where, Role.ORIGIN),),
+        fix=pass_on(context, call.method, call.node, name, sibling.given[name]),
     )

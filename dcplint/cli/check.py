@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -18,8 +19,9 @@ from dcplint.report.formats import FORMATS
 
 if TYPE_CHECKING:
     from dcplint.config import Config
+    from dcplint.fixes.passes import Fixed
     from dcplint.report.model import Report
-    from dcplint.run_options import Stdin
+    from dcplint.run_options import RunOptions, Stdin
 
 _STDIN = Path("-")
 _JOBS = 2  # the rules that take longest hang together: a third process would wait for them
@@ -63,6 +65,9 @@ _JOBS = 2  # the rules that take longest hang together: a third process would wa
     metavar="FILE",
     help="Report only what this file, by `dcplint baseline`, does not accept.",
 )
+@click.option("--fix", "fix", is_flag=True, help="Make the safe fixes, report what is left.")
+@click.option("--unsafe-fixes", is_flag=True, help="Make those too that want a look.")
+@click.option("--diff", is_flag=True, help="Show what --fix would change, and change nothing.")
 @click.option("--statistics", is_flag=True, help="Counts by rule in place of the findings.")
 @click.option("--exit-zero", is_flag=True, help="Exit 0 even with findings.")
 @options.color
@@ -100,6 +105,9 @@ def command(
     force_exclude: bool,
     min_severity: str | None,
     baseline: Path | None,
+    fix: bool,
+    unsafe_fixes: bool,
+    diff: bool,
     statistics: bool,
     exit_zero: bool,
     color: str,
@@ -114,7 +122,7 @@ def command(
     """Lint PATHS, by default the working directory.
 
     Exits 0 if nothing graver than a note was found, 1 if something was, 2 if something is wrong
-    with the call, the configuration or dcplint itself.
+    with the call, the configuration or dcplint itself. `--diff` exits 1 if it shows anything.
     """
     # Imported here: `--help` needs none of it.
     from dcplint.checks.base import all_rules
@@ -122,6 +130,7 @@ def command(
     from dcplint.contracts.spec import parse_engine
     from dcplint.findings.catalogue import Catalogue, UnknownRule
     from dcplint.report.escape import printable
+    from dcplint.report.formats import WITH_EDITS
     from dcplint.report.summary import statistics as counts
     from dcplint.run import run_checks
     from dcplint.run_options import RunOptions
@@ -132,6 +141,10 @@ def command(
     if statistics and output_format not in (None, "text"):
         raise UserError(f"--statistics is text and cannot be {output_format}")
     stdin = _stdin(paths, stdin_filename)
+    if stdin and (fix or diff):
+        raise UserError("--fix and --diff are for files, not for standard input")
+    if unsafe_fixes and not (fix or diff):
+        raise UserError("--unsafe-fixes goes with --fix or --diff")
     paths = (stdin.path,) if stdin else paths or (Path(),)
     catalogue = Catalogue(registered.rule for registered in all_rules())
     with disk.remembering() as seen:
@@ -141,8 +154,9 @@ def command(
             paths = tuple(path for path in paths if not is_excluded(folder, config.exclude, path))
             if not paths:
                 return 0
-        # What is said to a file, about an editor's text or about time is worked out each time.
+        # What is said to a file, about an editor's text, about time or fixes is worked out anew.
         keeps = args is not None and not (no_cache or stdin or output_file or verbose)
+        keeps = keeps and not (fix or diff)
         directory = str(cache_dir or config.cache_dir or cache.default_directory() or "")
         if keeps and config.cache_dir and not cache_dir:
             # Nobody could look there before the configuration was read.
@@ -161,25 +175,28 @@ def command(
             wanted = parse_engine(engine) if engine else config.engine
         except (UnknownRule, ValueError) as error:
             raise UserError(str(error)) from error
-        report = run_checks(
-            RunOptions(
-                paths=paths,
-                policy=decided,
-                config_path=config.path,
-                exclude=config.exclude,
-                engine=wanted,
-                engine_path=engine_path or config.engine_path,
-                packs=(*config.packs, *packs),
-                stdin=stdin,
-                baseline=baseline or config.baseline,
-                jobs=jobs or _JOBS,
-            )
+        to_file = output_file is not None
+        style = output_format or config.output_format or _default_format(os.environ, to_file)
+        run_options = RunOptions(
+            paths=paths,
+            policy=decided,
+            config_path=config.path,
+            exclude=config.exclude,
+            engine=wanted,
+            engine_path=engine_path or config.engine_path,
+            packs=(*config.packs, *packs),
+            stdin=stdin,
+            baseline=baseline or config.baseline,
+            jobs=jobs or _JOBS,
+            edits=style in WITH_EDITS,
         )
-        view = output.view_for(
-            color, os.environ, to_file=output_file is not None, summary=not quiet
-        )
-        style = output_format or config.output_format
-        style = style or _default_format(os.environ, output_file is not None)
+        fixed = _fixed(run_options, unsafe_fixes, diff, quiet) if fix or diff else None
+        if fixed is not None and diff:
+            changes = output.joined(fixed.diff(output.from_here))
+            streams.write(changes)
+            return int(bool(changes))
+        report = run_checks(run_options)
+        view = output.view_for(color, os.environ, to_file=to_file, summary=not quiet)
         lines = counts(report, view) if statistics else FORMATS[style](report, view)
         said = output.joined(lines)
     asides = output.joined(map(printable, _asides(report, config, quiet, verbose)))
@@ -214,6 +231,26 @@ def _watch(paths: tuple[Path, ...], packs: tuple[Path, ...], baseline: Path | No
         return state_of(paths, (*packs, baseline, *config.packs, config.baseline))
 
     watch(lambda: context.invoke(command, **once), look)
+
+
+def _fixed(run_options: RunOptions, unsafe: bool, diff: bool, quiet: bool) -> Fixed:
+    """The fixes of a run, written unless only their diff is wanted."""
+    from dcplint.fixes.passes import fix
+    from dcplint.report.escape import printable
+    from dcplint.run import run_checks
+
+    asked = [path.resolve() for path in run_options.paths]
+    fixed = fix(
+        lambda contents: run_checks(replace(run_options, edits=True, replaced=contents)),
+        lambda path: any(path == a or a in path.parents for a in asked),
+        unsafe=unsafe,
+    )
+    if not diff:
+        fixed.write()
+    said = [] if quiet else [output.fix_summary(fixed, diff)]
+    for line in (*fixed.problems, *said):
+        click.echo(printable(line), err=True)
+    return fixed
 
 
 def _stdin(paths: Sequence[Path], filename: Path | None) -> Stdin | None:

@@ -16,6 +16,7 @@ COMMANDS = {
     "confirm": "Lint, then run what was found: confirmed, refuted or inconclusive.",
     "capabilities": "Show which attention classes promise what, and who says so.",
     "baseline": "Accept the findings of today, so that only new ones are reported.",
+    "diff": "Show what a change does to capabilities and findings.",
     "cache": "Remove what earlier runs have kept.",
     "packs": "List the contract packs, show one, or check one against a release.",
     "rule": "Explain a rule, or list all rules.",

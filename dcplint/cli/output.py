@@ -13,6 +13,7 @@ from dcplint.errors import UserError
 from dcplint.report.view import View
 
 if TYPE_CHECKING:
+    from dcplint.fixes.passes import Fixed
     from dcplint.report.model import Report
 
 _PIPE_WIDTH = 100  # also where the terminal does not know its own
@@ -53,6 +54,19 @@ def add_job_summary(report: Report, environ: Mapping[str, str]) -> bool:
 def joined(lines: Iterable[str]) -> str:
     """Lines as text."""
     return "".join(f"{line}\n" for line in lines)
+
+
+def from_here(path: Path) -> str:
+    """A path as seen from the working directory, if it lies below it."""
+    here = Path.cwd()
+    return (path.relative_to(here) if path.is_relative_to(here) else path).as_posix()
+
+
+def fix_summary(fixed: Fixed, diff: bool) -> str:
+    """`Fixed 3 findings in 2 files.`"""
+    findings, files = sum(map(len, fixed.findings.values())), len(fixed.after)
+    what = f"{findings} finding{'s' * (findings != 1)} in {files} file{'s' * (files != 1)}"
+    return f"{'Would fix' if diff else 'Fixed'} {what}." if files else "Nothing to fix."
 
 
 def print_lines(lines: Iterable[str]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
+from dcplint.findings.changes import Change
 from dcplint.source.location import Location as Location
 from dcplint.source.location import Tree as Tree
 
@@ -73,11 +74,16 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """A change that removes the finding."""
+    """A change that removes the finding.
+
+    edits: empty until somebody has them worked out (`dcplint.fixes`), which takes LibCST: `--fix`,
+    `--diff`, and the output formats that show them.
+    """
 
     description: str
     applicability: Applicability
-    edits: tuple[Edit, ...]
+    change: Change
+    edits: tuple[Edit, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,6 +68,18 @@ def _is_filled(flow: FieldFlow, change: Change) -> bool:
     return any(outcome.state is State.SET for outcome in outcomes)
 
 
+def carried(function: Function, call: ast.Call, name: str, record: str) -> str | None:
+    """The slices by which `call` passes `record.name` on under its own name.
+
+    Empty where it is passed as it is; None where it is changed, or not passed at all.
+    """
+    given = {k.arg: k.value for k in call.keywords}
+    if name not in given or _is_stored_into(function, given[name]):
+        return None
+    found = {_carried(function, v, f"{record}.{name}") for v in _values(function, given[name])}
+    return found.pop() if len(found) == 1 else None
+
+
 def _touching(field: ContractField) -> re.Pattern[str]:
     """What the text of a function that rebuilds or changes the pair must hold."""
     name = field.localises

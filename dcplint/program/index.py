@@ -154,7 +154,9 @@ def build_index(
     """
     found = discover(root.directory, exclude, root.only)
     explicit = {p.relative_to(root.directory).as_posix() for p in root.focus if disk.is_file(p)}
-    files = sorted({*found.files, *explicit, *(unsaved or {})})
+    # What an editor has not saved yet may not be there yet.
+    new = {path for path in unsaved or {} if not disk.exists(root.directory / path)}
+    files = sorted({*found.files, *explicit, *new})
     modules, names = module_names(files, package_of(root.directory))
     index = Index(root, scanner, {}, modules, names, tuple(found.nested), unsaved or {})
     for directory, reason in found.unreadable:

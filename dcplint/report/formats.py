@@ -20,3 +20,6 @@ FORMATS: Mapping[str, Render] = {
     "junit": junit.render,
     "markdown": markdown.render,
 }
+
+WITH_EDITS = frozenset({"json", "sarif"})
+"""The formats that show the edits of fixes."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dcplint.findings.baseline import Entry
@@ -39,6 +40,7 @@ class Report:
     findings beside the source know files by their path in the repository.
     accepted: how many findings the baseline holds back. known: its entries but for stale ones.
     confirmations: what the harness said of a finding, by its fingerprint.
+    root: the directory that project paths are relative to.
     """
 
     findings: tuple[Finding, ...]
@@ -53,6 +55,7 @@ class Report:
     accepted: int = 0
     known: tuple[Entry, ...] = ()
     confirmations: Mapping[str, Confirmation] = field(default_factory=dict)
+    root: Path = Path()
 
     def path(self, location: Location) -> str:
         """The path of a location as seen from the working directory, if it is in the project."""

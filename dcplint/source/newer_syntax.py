@@ -7,48 +7,18 @@ linking. Columns after it may differ.
 
 from __future__ import annotations
 
-import re
-
 import libcst as cst
 
-from dcplint.source.outline import mask
-
-# LibCST's parser recurses natively, and would end the process where Python raises.
-_DEEPEST = 200  # brackets, as CPython's tokenizer
-_LONGEST = 1000  # tokens in a row that may nest in one another without brackets
-_LARGEST = 2_000_000  # characters; LibCST takes seconds per megabyte
-_TOKEN = re.compile(r"[()\[\]{}]|[,;:]|\\?\n|\w+|[^\w\s]")
+from dcplint.source.concrete import parse_concrete
 
 
 def lowered(text: str) -> str | None:
     """`text` with newer constructs replaced; None where LibCST cannot parse it either."""
-    if not _is_safe(text):
-        return None
+    module = parse_concrete(text)
     try:
-        return cst.parse_module(text).visit(_Lowering()).code
-    except (KeyboardInterrupt, SystemExit):
-        raise
-    except BaseException:  # its parser panics with what is no Exception
+        return None if module is None else module.visit(_Lowering()).code
+    except RecursionError:
         return None
-
-
-def _is_safe(text: str) -> bool:
-    """Whether nothing in `text` is nested so deeply that parsing it could overflow the stack."""
-    if len(text) > _LARGEST or text.count("elif ") > _LONGEST:
-        return False
-    depth = run = 0
-    for match in _TOKEN.finditer(mask(text)):
-        token = match.group()
-        run += 1
-        if token in "([{":
-            depth += 1
-        elif token in ")]}":
-            depth -= 1
-        elif token in ",;" or (token == "\n" and depth <= 0):
-            run = 0
-        if depth > _DEEPEST or run > _LONGEST:
-            return False
-    return True
 
 
 class _Lowering(cst.CSTTransformer):

@@ -12,6 +12,8 @@ import pytest
 
 from dcplint.checks import dcp201_unreachable_fallback, dcp202_masking_fallback
 from dcplint.findings.model import Applicability, Finding, Role
+from dcplint.fixes.edits import make_edit
+from dcplint.fixes.files import EditableText
 from tests.flow.program import contexts
 
 ENGINE = Path(__file__).parent / "engine"
@@ -255,8 +257,8 @@ def test_the_evidence_is_the_argument(judge: Callable[..., Finding]) -> None:
 
 FIXED = {
     "as it stands": "            assert local is not None\n",
-    "the fallback is a conditional expression": "            local = local\n",
-    "the fallback is an `or`": "            local = local\n",
+    "the fallback is a conditional expression": "            assert local is not None\n",
+    "the fallback is an `or`": "            assert local is not None\n",
 }
 
 
@@ -265,17 +267,12 @@ def test_the_fix_deletes_the_fallback(engine: Callable[..., Path], form: str, le
     tree = engine(*ALIKE[form])
     (finding,) = findings(tree)
     assert finding.fix is not None and finding.fix.applicability is Applicability.UNSAFE
-    (edit,) = finding.fix.edits
-    path = tree / edit.location.path
-    lines = path.read_text().splitlines(keepends=True)
-    first, last = edit.location.line - 1, edit.location.end_line - 1
-    lines[first : last + 1] = [
-        lines[first][: edit.location.column - 1]
-        + edit.replacement
-        + lines[last][edit.location.end_column - 1 :]
-    ]
-    path.write_text("".join(lines))
-    assert left in "".join(lines) and "get_dcp_local_seq_lens(" not in "".join(lines)
+    path = tree / finding.location.path
+    edit = make_edit(finding.fix.change, path.read_text().split("\n"))
+    assert edit is not None
+    path.write_bytes(EditableText.of(path.read_bytes()).edited([edit]))
+    text = path.read_text()
+    assert left in text and "get_dcp_local_seq_lens(" not in text
     assert findings(tree) == []
 
 

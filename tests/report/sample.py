@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from dcplint.findings.changes import StateAttribute
 from dcplint.findings.model import (
     Applicability,
     Confidence,
@@ -86,6 +87,7 @@ IMPLICIT = Finding(
     fix=Fix(
         "say `supports_dcp: bool = False` in `PagedDecodeImpl`",
         Applicability.SAFE,
+        StateAttribute(_plugin(8, "class"), _plugin(8, "class"), "supports_dcp", False),
         (Edit(Location("src/plugin/impl.py", 9, 1), "    supports_dcp: bool = False\n"),),
     ),
     fingerprint="00000000000000a1",

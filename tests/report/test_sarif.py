@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dcplint.checks.base import all_rules
+from dcplint.findings.changes import CloneValue
 from dcplint.findings.model import Applicability, Edit, Finding, Fix, Location
 from dcplint.harness.model import Confirmation, Execution, Verdict
 from dcplint.report.formats import FORMATS
@@ -86,13 +87,16 @@ def test_a_region_of_several_lines_carries_their_text() -> None:
     assert text.endswith(",\n            )") and text.count("\n") == 7
 
 
+CHANGE = CloneValue(Location("a b.py", 1), Location("a b.py", 1))
+
+
 def test_fixes_replace_spans_of_their_files() -> None:
     edits = (
         Edit(Location("a b.py", 1, 2, 1, 4), "x"),
         Edit(Location("c.py", 3), "new\n"),
         Edit(Location("a b.py", 9, 1, 10, 1), ""),
     )
-    (fix,) = result(replace(KERNEL, fix=Fix("do it", Applicability.UNSAFE, edits)))["fixes"]
+    (fix,) = result(replace(KERNEL, fix=Fix("do it", Applicability.UNSAFE, CHANGE, edits)))["fixes"]
     assert fix["description"]["text"] == "do it."
     assert fix["properties"] == {"applicability": "unsafe"}
     first, second = fix["artifactChanges"]

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from dcplint.source import newer_syntax, parse
+from dcplint.source import concrete, parse
 from dcplint.source.newer_syntax import lowered
 from dcplint.source.parse import parse_function, parse_outline, parse_text
 from dcplint.source.text import UnreadableSource
@@ -150,8 +150,8 @@ def test_nothing_nested_ends_the_process() -> None:
 
 
 def test_a_huge_broken_text_is_not_worked_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert 1_000_000 < newer_syntax._LARGEST < 5_000_000
-    monkeypatch.setattr(newer_syntax, "_LARGEST", 20_000)
+    assert 1_000_000 < concrete._LARGEST < 5_000_000
+    monkeypatch.setattr(concrete, "_LARGEST", 20_000)
     text = "try:\n    pass\nexcept* A:\n    pass\n" + "x = 1\n" * 4_000 + "y = = 2\n"
     called: list[str] = []
     monkeypatch.setattr("libcst.parse_module", lambda text: called.append(text))

@@ -1,0 +1,58 @@
+"""Finding and replacing nodes of a concrete syntax tree by where they stand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+import libcst as cst
+from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider
+
+from dcplint.source.location import Location
+
+N = TypeVar("N", bound=cst.CSTNode)
+Replacement = cst.CSTNode | cst.FlattenSentinel[cst.CSTNode] | cst.RemovalSentinel
+
+
+def leading(statement: cst.BaseStatement) -> Sequence[cst.EmptyLine]:
+    """The empty lines and comments above a statement; every kind of statement has them."""
+    lines: Sequence[cst.EmptyLine] = statement.leading_lines  # type: ignore[attr-defined]
+    return lines
+
+
+def node_at(module: cst.Module, at: Location, kind: type[N]) -> N | None:
+    """The node of that kind that spans `at`; None where there is none."""
+    wrapper = MetadataWrapper(module, unsafe_skip_copy=True)  # a fresh tree shares no nodes
+    for node, span in wrapper.resolve(PositionProvider).items():
+        if isinstance(node, kind) and _is_at(span, at):
+            return node
+    return None
+
+
+def _is_at(span: CodeRange, at: Location) -> bool:
+    start, end = span.start, span.end
+    return (start.line, start.column + 1, end.line, end.column + 1) == (
+        at.line,
+        at.column,
+        at.end_line,
+        at.end_column,
+    )
+
+
+def replaced(module: cst.Module, node: cst.CSTNode, new: Replacement) -> cst.Module:
+    """`module` with `new` in place of `node`."""
+    changed = module.visit(_Replacing(node, new))
+    assert isinstance(changed, cst.Module)
+    return changed
+
+
+class _Replacing(cst.CSTTransformer):
+    def __init__(self, node: cst.CSTNode, new: Replacement) -> None:
+        super().__init__()
+        self._node = node
+        self._new = new
+
+    def on_leave(  # type: ignore[override]
+        self, original_node: cst.CSTNode, updated_node: cst.CSTNode
+    ) -> Replacement:
+        return self._new if original_node is self._node else updated_node
