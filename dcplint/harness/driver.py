@@ -10,6 +10,7 @@ import importlib
 import importlib.util
 import inspect
 import itertools
+import math
 import sys
 from dataclasses import dataclass
 from importlib.metadata import entry_points
@@ -64,6 +65,7 @@ class Subject(Protocol):
     empty; False where the merge masks such rows, whatever they hold, and is judged by its result.
     builder: the object whose `build` makes the metadata, for probes that take a field away from
     what it is given.
+    poison: what lies in slots that nobody wrote.
     """
 
     lse_base: str
@@ -71,6 +73,7 @@ class Subject(Protocol):
     merges_new_tokens: bool
     owes_empty: bool
     builder: Any
+    poison: float
     caches: tuple[torch.Tensor, ...]
     slot_sizes: tuple[int, ...]
 
@@ -116,6 +119,7 @@ class ContractSubject:
 
     merges_new_tokens = False
     owes_empty = True
+    poison = math.nan
 
     def __init__(
         self, backend: type[AttentionBackendBase], geometry: Geometry, placement: Placement

@@ -27,12 +27,14 @@ class Prediction:
 
     topics: words of a finding's message that single out one of the probes, where the rule speaks
     of several features. may_refuse: whether a backend that refuses a feature does right.
+    alone: it is about what comes of having several ranks, so one rank alone must be right.
     """
 
     probes: tuple[str, ...]
     signals: frozenset[Signal]
     topics: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     may_refuse: bool = False
+    alone: bool = False
 
     def about(self, message: str) -> Prediction | None:
         """What is predicted of the feature that `message` names; None for one without a probe."""
@@ -45,7 +47,6 @@ class Prediction:
 
 _SHARDING = ("ragged-i16", "short-i16", "ragged-i1", "whole-cycles", "multi-query")
 _LENGTHS = Prediction((*_SHARDING, "reuse"), _READS | _EMPTY | {Signal.ERROR})
-_CLAIM = Prediction((*_SHARDING, "large-scores", "strided"), _ANY)
 _TOPICS = {
     "window": ("window", "window_size", "window_left", "sliding_window"),
     "soft-cap": ("soft_cap", "softcap", "logits_soft_cap"),
@@ -56,6 +57,7 @@ _TOPICS = {
 _FEATURE = Prediction(
     tuple(_TOPICS), _LSES | _OUTPUTS | _EMPTY | {Signal.READ_MISSED}, _TOPICS, may_refuse=True
 )
+_CLAIM = Prediction((*_SHARDING, "large-scores", "strided"), _ANY, alone=True)
 
 PREDICTIONS: dict[str, Prediction] = {
     "DCP101": _CLAIM,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -130,7 +131,7 @@ class _Step:
         cache may be laid out in any way.
         """
         for cache in self.subject.caches:
-            cache.fill_(torch.nan)
+            cache.fill_(self.subject.poison)
         masks = []
         visible = oracle.needed_tokens(self.workload, self.probe.geometry)
         if self.subject.merges_new_tokens:
@@ -144,7 +145,7 @@ class _Step:
                     self.workload.values[row],
                     chosen.to(self.workload.query.device),
                 )
-            masks.append([~c.isnan().flatten().cpu() for c in self.subject.caches])
+            masks.append([self._written(cache) for cache in self.subject.caches])
         return masks[0], masks[1]
 
     def _new_tokens(self) -> tuple[torch.Tensor, torch.Tensor]:
@@ -155,6 +156,11 @@ class _Step:
             new = torch.cat([r[-q:] for r, q in zip(rows, batch.query_lens, strict=True)])
             found.append(torch.cat([new, new.new_zeros(padding, *new.shape[1:])]))
         return found[0], found[1]
+
+    def _written(self, cache: torch.Tensor) -> torch.Tensor:
+        poison = self.subject.poison
+        untouched = cache.isnan() if math.isnan(poison) else cache == poison
+        return ~untouched.flatten().cpu()
 
     def _measure_slots(self, common: CommonAttentionMetadata) -> Iterator[Measurement]:
         got = self.subject.slots(common)

@@ -10,15 +10,18 @@ so nothing is ever computed by them.
 from __future__ import annotations
 
 import abc
+import ast
 import dataclasses
 import importlib
+import importlib.util
 import sys
 from collections.abc import Callable, Iterator
+from functools import cache
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.metadata import Distribution, DistributionFinder
 from pathlib import Path
-from types import ModuleType
+from types import FrameType, ModuleType
 from typing import Any
 
 from dcplint.harness.ledger import Unavailable
@@ -113,6 +116,7 @@ class StandIns(Loader, MetaPathFinder):
 
     def __init__(self) -> None:
         self.names: list[str] = []
+        self._own: set[str] = set()
         self._versions: dict[str, str] = {}
 
     def install(self) -> None:
@@ -133,24 +137,10 @@ class StandIns(Loader, MetaPathFinder):
     def import_module(self, name: str) -> ModuleType:
         """Import an engine's module, standing in for whatever library it cannot do without.
 
-        A library whose absence the engine handles raises nothing here, so it stays absent. Raises
-        what the import raises where that is not a missing library.
+        A library whose absence the engine handles stays absent. Raises what the import raises.
         """
-        module = None
-        while module is None:
-            module = self._attempt(name)
-        return module
-
-    def _attempt(self, name: str) -> ModuleType | None:
-        """The module; None where one more library has to be stood in for first."""
-        try:
-            return importlib.import_module(name)
-        except ModuleNotFoundError as error:
-            missing = (error.name or "").partition(".")[0]
-            if not missing or missing == name.partition(".")[0] or missing in self.names:
-                raise
-            self.names.append(missing)
-            return None
+        self._own.add(name.partition(".")[0])
+        return importlib.import_module(name)
 
     def seal(self) -> None:
         """From now on nothing may be computed by a stand-in."""
@@ -162,8 +152,11 @@ class StandIns(Loader, MetaPathFinder):
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         """See `MetaPathFinder`."""
-        if fullname.partition(".")[0] not in self.names:
-            return None
+        top = fullname.partition(".")[0]
+        if top not in self.names:
+            if _StandInType.sealed or top in self._own or not _is_needed(self._own):
+                return None
+            self.names.append(top)
         return ModuleSpec(fullname, self, is_package=True)
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
@@ -174,6 +167,57 @@ class StandIns(Loader, MetaPathFinder):
         """See `Loader`."""
         for name, value in _KNOWN.get(module.__name__, {}).items():
             setattr(module, name, value)
+
+
+def _is_needed(own: set[str]) -> bool:
+    """Whether a module of `own` packages asks for the import now under way and cannot do without.
+
+    It can where some frame has the import in a place where it may fail. `importlib.util.find_spec`
+    asks without importing. What an installed library tries to import is its own affair.
+    """
+    frame: FrameType | None = sys._getframe(2)
+    asking = True
+    while frame is not None:
+        name, code = frame.f_code.co_filename, frame.f_code
+        if name == __file__ and code.co_name == StandIns.import_module.__name__:
+            return True
+        if name == importlib.util.__file__ and code.co_name == "find_spec":
+            return False
+        if asking and not name.startswith(_IMPORT_MACHINERY):
+            asking = False
+            if frame.f_globals.get("__name__", "").partition(".")[0] not in own:
+                return False
+        if any(first <= frame.f_lineno <= last for first, last in _guarded_lines(name)):
+            return False
+        frame = frame.f_back
+    return False
+
+
+@cache
+def _guarded_lines(filename: str) -> tuple[tuple[int, int], ...]:
+    """Line ranges in which a failing import is caught and not raised again."""
+    try:
+        tree = ast.parse(Path(filename).read_bytes())
+    except (OSError, SyntaxError, ValueError):
+        return ()
+    return tuple(
+        (node.body[0].lineno, node.body[-1].end_lineno or 0)
+        for node in ast.walk(tree)
+        if (isinstance(node, ast.Try) and any(map(_catches, node.handlers)))
+        or (isinstance(node, ast.With) and any("suppress" in ast.unparse(i) for i in node.items))
+    )
+
+
+def _catches(handler: ast.ExceptHandler) -> bool:
+    if any(isinstance(node, ast.Raise) for node in ast.walk(handler)):
+        return False
+    caught = "" if handler.type is None else ast.unparse(handler.type)
+    return not caught or any(name in caught for name in _IMPORT_FAILURES)
+
+
+_IMPORT_MACHINERY = ("<frozen importlib", importlib.__file__)
+# What a handler may name to catch a failing import.
+_IMPORT_FAILURES = ("ImportError", "ModuleNotFoundError", "Exception")
 
 
 class _Versions(MetaPathFinder):

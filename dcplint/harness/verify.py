@@ -25,6 +25,7 @@ from dcplint.harness.model import (
 from dcplint.harness.pool import Pool, PoolError
 from dcplint.harness.predict import Gap, Prediction, select
 
+ALONE = "single-rank"  # the probe of one rank
 FIELD = "dcp_local_seq_lens"  # the one contract field of the harness contract
 
 Progress = Callable[[Run], None]
@@ -104,6 +105,16 @@ class Verifier:
                 runs.append(run)
                 fault = self._predicted_fault(run, prediction)
                 if fault is not None and self._control_passed(run):
+                    if prediction.alone:
+                        (alone,) = self._run([replace(base, probe=ALONE)], control)
+                        if alone.worst is not None:
+                            return self._conclude(
+                                Verdict.INCONCLUSIVE,
+                                f"wrong on one rank alone too: {alone.worst.detail}",
+                                alone,
+                                alone.worst,
+                                [*runs, alone],
+                            )
                     return self._conclude(Verdict.CONFIRMED, fault.detail, run, fault, runs)
             if prediction.may_refuse and stage is predicted:
                 runs = [run for run in runs if not _is_refused(run)]

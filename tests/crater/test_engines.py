@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("torch")
 
 from dcplint.harness.job import Job
-from dcplint.harness.model import Execution, Run
+from dcplint.harness.model import Execution, Run, Signal
 from dcplint.harness.pool import Pool
 
 pytestmark = pytest.mark.crater
@@ -44,3 +44,29 @@ def test_flash_attention_is_right_around_a_kernel_that_was_replaced(pool: Pool) 
         assert run.worst is None, run.worst
         assert run.execution is Execution.SUBSTITUTED
         assert run.substituted == ("flash_attn_varlen_func",)
+
+
+PLANTED = Path(__file__).parent / "planted.py"
+
+
+@pytest.mark.parametrize(
+    ("backend", "signal"),
+    [
+        ("MLAGlobalLengths", Signal.READ_UNOWNED),
+        ("MLAWrongRank", Signal.READ_UNOWNED),
+        ("MLAFieldDropped", Signal.ERROR),
+        ("MLAStalePair", Signal.READ_MISSED),
+        ("MLALog2", Signal.LSE_BASE),
+        ("FlashGlobalLengths", Signal.READ_UNOWNED),
+        ("FlashWrongRank", Signal.READ_UNOWNED),
+        ("FlashFieldDropped", Signal.ERROR),
+        ("FlashStalePair", Signal.READ_MISSED),
+        ("FlashLog2", Signal.OUTPUT_MERGED),
+    ],
+)
+def test_a_fault_planted_in_a_released_path_is_seen(
+    pool: Pool, backend: str, signal: Signal
+) -> None:
+    (run,) = _runs(pool, f"{PLANTED}:{backend}", ("ragged-i16",))
+    assert run.worst is not None
+    assert run.worst.signal is signal, run.worst

@@ -45,6 +45,9 @@ def prepare(root: Path | None, device: str) -> None:
         sys.path.insert(0, str(root))
     os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
     if device == "cpu":
+        # Compiling asks Triton for a driver, and says nothing about DCP that eager code does not.
+        os.environ["TORCHDYNAMO_DISABLE"] = "1"
+    if device == "cpu":
         _standins.install()
         release = _release(root)
         if "cpu" not in release:
@@ -119,8 +122,14 @@ def _offer_triton() -> None:
 
 
 def _tolerate_no_accelerator() -> None:
-    """Housekeeping of device memory, which raises without a device, does nothing."""
+    """Answer what is asked of a device before launching: housekeeping, and its generation."""
     import torch
 
     for name in ("empty_cache", "synchronize"):
         setattr(torch.accelerator, name, lambda *arguments, **options: None)
+
+    def capability(*arguments: Any, **options: Any) -> tuple[int, int]:
+        note_stub("torch.cuda.get_device_capability() = (8, 0)")
+        return 8, 0
+
+    torch.cuda.get_device_capability = capability

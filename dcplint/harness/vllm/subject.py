@@ -23,6 +23,8 @@ class EngineSubject:
     """What the impls of both kinds have in common."""
 
     owes_empty = False
+    # Finite: the engine zeroes its caches, so that a backend may read what it then weighs with 0.
+    poison = 16384.0
 
     def __init__(self, backend: Any, geometry: Geometry, placement: Placement) -> None:
         self.geometry = geometry
@@ -91,6 +93,17 @@ class EngineSubject:
         given = inspect.signature(cls.__init__).parameters
         takes_any = any(p.kind is p.VAR_KEYWORD for p in given.values())
         options = {k: v for k, v in offered.items() if takes_any or k in given}
+        variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+        wanted = [
+            name
+            for name, p in given.items()
+            if name != "self" and p.default is p.empty and p.kind not in variadic
+        ]
+        unknown = [name for name in wanted if name not in options]
+        if unknown:
+            raise Unavailable(
+                f"its constructor wants {', '.join(unknown)}: not a standard subclass"
+            )
         try:
             return cls(**options)
         except NotImplementedError as error:
