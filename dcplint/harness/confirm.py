@@ -13,7 +13,7 @@ from dcplint.findings.model import Finding, Tree
 from dcplint.harness.job import Job
 from dcplint.harness.model import Confirmation, Execution, Verdict
 from dcplint.harness.pool import Pool, PoolError
-from dcplint.harness.predict import FALLBACKS, PREDICTIONS
+from dcplint.harness.predict import FALLBACKS, PREDICTIONS, REBUILDS
 from dcplint.harness.verify import Progress, Selection, Verifier
 
 _ENGINE = "vllm"  # the one engine that has a driver here
@@ -101,6 +101,15 @@ def _confirm(
         prediction = prediction.about(finding.message)
         if prediction is None:
             return not_run(template, pool, "no probe exercises what it speaks of")
+    if pool.engine is not None and finding.code in REBUILDS:
+        rebuilt = _file(finding.location.path, places)
+        if rebuilt is None:
+            return not_run(template, pool, "its file was not found")
+        return verifier.verify_rebuild(rebuilt, finding.symbol)
+    if pool.engine is not None and gap is not None:
+        return not_run(
+            template, pool, "the engine's runner would have to be run, which takes a model"
+        )
     target, reason = _target(finding, places, verifier)
     if target is None:
         return not_run(template, pool, reason)

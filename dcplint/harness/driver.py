@@ -227,7 +227,7 @@ def find_driver(target: type) -> Driver:
 def load_target(reference: str) -> type:
     """The class that `module:Class` or `path/to/file.py:Class` names."""
     place, _, name = reference.rpartition(":")
-    module = _load_file(Path(place)) if place.endswith(".py") else import_target(place)
+    module = load_file(Path(place)) if place.endswith(".py") else import_target(place)
     target = getattr(module, name)
     if not inspect.isclass(target):
         raise TypeError(f"{reference} is not a class")
@@ -236,7 +236,7 @@ def load_target(reference: str) -> type:
 
 def backends_in(path: Path) -> list[str]:
     """References to what a file defines that some driver runs, in file order."""
-    module = _load_file(path)
+    module = load_file(path)
     return [
         f"{path}:{name}"
         for name, value in vars(module).items()
@@ -252,7 +252,7 @@ def _is_run(target: type) -> bool:
     return True
 
 
-def _load_file(path: Path) -> ModuleType:
+def load_file(path: Path) -> ModuleType:
     """Execute a file as what it is: a module of its package, or one of its own.
 
     Siblings are importable as usual.

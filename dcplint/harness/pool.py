@@ -138,6 +138,11 @@ class Pool:
             }
         )
 
+    def rebuild(self, path: str, symbol: str, world_size: int) -> dict[str, Any]:
+        """See `worker.rebuild`. Raises PoolError with what went wrong."""
+        request = {"kind": "rebuild", "path": path, "symbol": symbol, "world_size": world_size}
+        return self._ask(request)
+
     def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
         self._send({**request, "processes": 1})
         (outcome,) = self._next_event(self.timeout + _SLACK)["ranks"]

@@ -78,6 +78,35 @@ class Verifier:
             repro="",
         )
 
+    def verify_rebuild(self, path: Path, symbol: str) -> Confirmation:
+        """Settle a finding about a function of the engine that rebuilds batch metadata."""
+        base = replace(self._template, target=f"{path}:{symbol}", probe="rebuild")
+        try:
+            seen = self._pool.rebuild(str(path), symbol, base.world_size)
+        except PoolError as error:
+            return self._not_run(base, f"`{symbol}` could not be driven: {error}")
+        if "error" in seen:
+            return self._not_run(base, f"`{symbol}` could not be driven: {seen['error']}")
+        bad, calls = seen["missing"] + seen["stale"], seen["calls"]
+        told = {
+            "missing": f"{FIELD} is None in {seen['missing']} results of {calls} calls",
+            "stale": f"{seen['stale']} rows of {calls} calls: {seen['example']}",
+        }
+        reasons = [text for kind, text in told.items() if seen[kind]]
+        return Confirmation(
+            verdict=Verdict.CONFIRMED if bad else Verdict.INCONCLUSIVE,
+            reason="; ".join(reasons) or f"all {calls} calls keep the field; other ways in not run",
+            execution=Execution.BUILDER_ONLY,
+            ranks=base.mode,
+            environment=self._environment(),
+            signal=Signal.FIELD_MISSING if seen["missing"] else Signal.FIELD,
+            measured=float(bad),
+            tolerance=0.0,
+            control="not needed: no kernel runs",
+            seed=base.seed,
+            repro="",
+        )
+
     def verify(
         self,
         target: str,

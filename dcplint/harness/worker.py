@@ -120,6 +120,20 @@ def fallback(request: dict[str, Any]) -> dict[str, Any]:
     return asdict(probe_fallback(find_driver(target), target, path, span, field, world_size))
 
 
+def rebuild(request: dict[str, Any]) -> dict[str, Any]:
+    """See `vllm.rebuild.probe_rebuild`; a function that cannot be driven is an `error`."""
+    from dcplint.harness.driver import load_file
+    from dcplint.harness.vllm.rebuild import probe_rebuild
+
+    try:
+        function: Any = load_file(Path(request["path"]))
+        for name in request["symbol"].split("."):
+            function = getattr(function, name)
+        return asdict(probe_rebuild(function, request["world_size"]))
+    except (Unavailable, ImportError, AttributeError) as error:
+        return {"error": str(error)}
+
+
 def execute(job: Job, rank: int, rendezvous: str) -> dict[str, Any]:
     """Run a job's share of one process: all ranks if they are emulated, else one."""
     if job.kernels:

@@ -189,6 +189,8 @@ def _answer(request: dict[str, Any], rank: int, folder: Path) -> dict[str, Any]:
         return worker.backends(request["path"])
     if request["kind"] == "describe":
         return worker.describe(request["target"], request["world_size"])
+    if request["kind"] == "rebuild":
+        return worker.rebuild(request)
     if request["kind"] == "fallback":
         return worker.fallback(request)
     return worker.execute(Job(**request["job"]), rank, str(folder / "rendezvous"))
