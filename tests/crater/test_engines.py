@@ -70,3 +70,31 @@ def test_a_fault_planted_in_a_released_path_is_seen(
     (run,) = _runs(pool, f"{PLANTED}:{backend}", ("ragged-i16",))
     assert run.worst is not None
     assert run.worst.signal is signal, run.worst
+
+
+@pytest.mark.parametrize(
+    ("path", "symbol", "kind"),
+    [
+        ("worker/ubatch_utils.py", "_make_metadata_with_slice", "missing"),
+        (
+            "attention/backends/utils.py",
+            "make_kv_sharing_fast_prefill_common_attn_metadata",
+            "missing",
+        ),
+        ("spec_decode/utils.py", "extend_all_queries_by_N", "stale"),
+    ],
+)
+def test_functions_that_rebuild_metadata_are_driven(
+    pool: Pool, path: str, symbol: str, kind: str
+) -> None:
+    assert pool.engine is not None
+    seen = pool.rebuild(str(pool.engine / "vllm" / "v1" / path), symbol, 2)
+    other = "stale" if kind == "missing" else "missing"
+    assert (seen[kind] > 0, seen[other]) == (True, 0), seen
+
+
+def test_what_the_harness_cannot_make_is_said(pool: Pool) -> None:
+    assert pool.engine is not None
+    path = pool.engine / "vllm/v1/spec_decode/dflash.py"
+    seen = pool.rebuild(str(path), "DFlashProposer.set_inputs_first_pass", 2)
+    assert seen == {"error": "wants `self`, which the harness does not know how to make"}

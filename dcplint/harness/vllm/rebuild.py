@@ -102,6 +102,7 @@ def _common(batch: Batch, shard: Shard) -> Any:
     for name, value in (
         ("logits_indices_padded", given.query_start_loc[1:] - 1),
         ("num_logits_indices", given.num_reqs),
+        ("max_logits_per_req", 1),
     ):
         if hasattr(given, name):
             setattr(given, name, value)
