@@ -68,6 +68,11 @@ _JOBS = 2  # the rules that take longest hang together: a third process would wa
 @click.option("--fix", "fix", is_flag=True, help="Make the safe fixes, report what is left.")
 @click.option("--unsafe-fixes", is_flag=True, help="Make those too that want a look.")
 @click.option("--diff", is_flag=True, help="Show what --fix would change, and change nothing.")
+@click.option(
+    "--add-ignore",
+    metavar="REASON",
+    help="Put a suppression comment with this reason above what is found, report what is left.",
+)
 @click.option("--statistics", is_flag=True, help="Counts by rule in place of the findings.")
 @click.option("--exit-zero", is_flag=True, help="Exit 0 even with findings.")
 @options.color
@@ -108,6 +113,7 @@ def command(
     fix: bool,
     unsafe_fixes: bool,
     diff: bool,
+    add_ignore: str | None,
     statistics: bool,
     exit_zero: bool,
     color: str,
@@ -141,8 +147,10 @@ def command(
     if statistics and output_format not in (None, "text"):
         raise UserError(f"--statistics is text and cannot be {output_format}")
     stdin = _stdin(paths, stdin_filename)
-    if stdin and (fix or diff):
-        raise UserError("--fix and --diff are for files, not for standard input")
+    if stdin and (fix or diff or add_ignore is not None):
+        raise UserError("--fix, --diff and --add-ignore are for files, not for standard input")
+    if add_ignore is not None and (fix or unsafe_fixes):
+        raise UserError("--fix and --add-ignore are for one run each: fix first")
     if unsafe_fixes and not (fix or diff):
         raise UserError("--unsafe-fixes goes with --fix or --diff")
     paths = (stdin.path,) if stdin else paths or (Path(),)
@@ -156,7 +164,8 @@ def command(
                 return 0
         # What is said to a file, about an editor's text, about time or fixes is worked out anew.
         keeps = args is not None and not (no_cache or stdin or output_file or verbose)
-        keeps = keeps and not (fix or diff)
+        edits = fix or diff or add_ignore is not None
+        keeps = keeps and not edits
         directory = str(cache_dir or config.cache_dir or cache.default_directory() or "")
         if keeps and config.cache_dir and not cache_dir:
             # Nobody could look there before the configuration was read.
@@ -190,7 +199,9 @@ def command(
             jobs=jobs or _JOBS,
             edits=style in WITH_EDITS,
         )
-        fixed = _fixed(run_options, unsafe_fixes, diff, quiet) if fix or diff else None
+        fixed = None
+        if edits:
+            fixed = _fixed(run_options, unsafe_fixes, add_ignore, diff, quiet)
         if fixed is not None and diff:
             changes = output.joined(fixed.diff(output.from_here))
             streams.write(changes)
@@ -233,21 +244,34 @@ def _watch(paths: tuple[Path, ...], packs: tuple[Path, ...], baseline: Path | No
     watch(lambda: context.invoke(command, **once), look)
 
 
-def _fixed(run_options: RunOptions, unsafe: bool, diff: bool, quiet: bool) -> Fixed:
-    """The fixes of a run, written unless only their diff is wanted."""
+def _fixed(
+    run_options: RunOptions, unsafe: bool, reason: str | None, diff: bool, quiet: bool
+) -> Fixed:
+    """The fixes of a run, or with a reason its suppressions, written unless the diff is wanted."""
+    from dcplint.fixes.ignore import add_ignores, check_reason
     from dcplint.fixes.passes import fix
     from dcplint.report.escape import printable
     from dcplint.run import run_checks
 
     asked = [path.resolve() for path in run_options.paths]
-    fixed = fix(
-        lambda contents: run_checks(replace(run_options, edits=True, replaced=contents)),
-        lambda path: any(path == a or a in path.parents for a in asked),
-        unsafe=unsafe,
-    )
+
+    def may_edit(path: Path) -> bool:
+        return any(path == a or a in path.parents for a in asked)
+
+    if reason is not None:
+        check_reason(reason)
+        fixed = add_ignores(run_checks(run_options), may_edit, reason)
+    else:
+        fixed = fix(
+            lambda contents: run_checks(replace(run_options, edits=True, replaced=contents)),
+            may_edit,
+            unsafe=unsafe,
+        )
     if not diff:
         fixed.write()
-    said = [] if quiet else [output.fix_summary(fixed, diff)]
+    said = (
+        [] if quiet else [output.fix_summary(fixed, "fix" if reason is None else "suppress", diff)]
+    )
     for line in (*fixed.problems, *said):
         click.echo(printable(line), err=True)
     return fixed

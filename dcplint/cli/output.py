@@ -62,11 +62,13 @@ def from_here(path: Path) -> str:
     return (path.relative_to(here) if path.is_relative_to(here) else path).as_posix()
 
 
-def fix_summary(fixed: Fixed, diff: bool) -> str:
-    """`Fixed 3 findings in 2 files.`"""
+def fix_summary(fixed: Fixed, verb: str, diff: bool) -> str:
+    """`Would fix 3 findings in 2 files.`, or what was done."""
     findings, files = sum(map(len, fixed.findings.values())), len(fixed.after)
     what = f"{findings} finding{'s' * (findings != 1)} in {files} file{'s' * (files != 1)}"
-    return f"{'Would fix' if diff else 'Fixed'} {what}." if files else "Nothing to fix."
+    if not files:
+        return f"Nothing to {verb}."
+    return f"Would {verb} {what}." if diff else f"{verb.capitalize()}ed {what}."
 
 
 def print_lines(lines: Iterable[str]) -> None:

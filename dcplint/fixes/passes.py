@@ -119,7 +119,7 @@ def fix(lint: Lint, may_edit: Callable[[Path], bool], *, unsafe: bool) -> Fixed:
         for path, batch in batches.items():
             tried |= {(finding.code, finding.fingerprint) for finding in batch.findings}
             try:
-                outcome.after[path] = _edited(outcome, path, batch, linted)
+                outcome.after[path] = edited(outcome, path, batch.edits, linted)
                 outcome.findings.setdefault(path, []).extend(batch.findings)
             except (CannotEdit, OSError) as error:
                 outcome.leave(path, error)
@@ -134,7 +134,8 @@ def _edits(finding: Finding, unsafe: bool) -> tuple[Edit, ...]:
     return fix.edits
 
 
-def _edited(outcome: Fixed, path: Path, batch: _Batch, linted: Linted) -> bytes:
+def edited(outcome: Fixed, path: Path, edits: Sequence[Edit], linted: Linted) -> bytes:
+    """What `edits` make of a file. Raises CannotEdit where it is not what was linted, OSError."""
     if path not in outcome.before:
         outcome.before[path] = path.read_bytes()
     data = outcome.after.get(path, outcome.before[path])
@@ -142,6 +143,6 @@ def _edited(outcome: Fixed, path: Path, batch: _Batch, linted: Linted) -> bytes:
         now = SourceText(decode(data)).lines
     except UnreadableSource:
         now = []
-    if list(linted.lines(batch.edits[0].location)) != now:
+    if list(linted.lines(edits[0].location)) != now:
         raise CannotEdit("has changed since it was linted")
-    return EditableText.of(data).edited(batch.edits)
+    return EditableText.of(data).edited(edits)

@@ -105,7 +105,7 @@ def _result(report: Report, finding: Finding, rule: int) -> dict[str, Any]:
         result["codeFlows"] = [
             {"threadFlows": [{"locations": [{"location": place} for place in (*steps, last)]}]}
         ]
-    if finding.fix:
+    if finding.fix and finding.fix.edits:
         result["fixes"] = [_fix(report, finding.fix)]
     return result
 

@@ -110,6 +110,11 @@ def test_fixes_replace_spans_of_their_files() -> None:
     }
 
 
+def test_a_fix_whose_edits_nobody_worked_out_is_left_out() -> None:
+    assert IMPLICIT.fix is not None
+    assert "fixes" not in result(replace(IMPLICIT, fix=replace(IMPLICIT.fix, edits=())))
+
+
 def confirmation(verdict: Verdict) -> Confirmation:
     return Confirmation(
         verdict=verdict,

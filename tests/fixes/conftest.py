@@ -1,0 +1,1 @@
+from tests.run.conftest import dcplint as dcplint
