@@ -101,7 +101,10 @@ def test_two_roots_at_once(dcplint: Command, project: Path) -> None:
     ("args", "message"),
     [
         (("--unsafe-fixes",), "--unsafe-fixes goes with --fix or --diff"),
-        (("--fix", "-", "--stdin-filename", "src/mine.py"), "--fix and --diff are for files"),
+        (
+            ("--fix", "-", "--stdin-filename", "src/mine.py"),
+            "--fix, --diff and --add-ignore are for files",
+        ),
     ],
 )
 def test_what_does_not_go_together(
