@@ -90,6 +90,7 @@ def check(context: Context) -> Iterator[Finding]:
     program = context.program
     universe = Universe(program, program.find_ranked())
     ranks = context.contract.vocabulary.ranks
+    interleaved = bool(context.contract.vocabulary.interleaves)
     seen: set[Function] = set()
     for word in dict.fromkeys(w for rank in ranks for w in (rank, rank.upper())):
         for function in universe.mentioning(word):
@@ -98,7 +99,7 @@ def check(context: Context) -> Iterator[Finding]:
             seen.add(function)
             text = _text(context, function)
             if any(sign in text for sign in _DIVIDES):
-                ignores = "interleave" not in surroundings(context, function)
+                ignores = interleaved and "interleave" not in surroundings(context, function)
                 for wrong in _wrong(function, ignores):
                     yield _finding(context, function, wrong)
     yield from _changed(context)

@@ -80,6 +80,7 @@ LSE_BASES = ("e", "two")
 _WORDS = {  # kinds of term, and what their names are
     "sizes": "a name",
     "ranks": "a name",
+    "interleaves": "a name",
     "groups": "a dotted name",
     "merges": "a dotted name",
     "collectives": "a name",

@@ -386,6 +386,7 @@ class Vocabulary:
     """The names by which engine code speaks of DCP, in whatever release of the pack.
 
     sizes, ranks: attribute and parameter names holding the DCP world size and rank.
+    interleaves: names holding the interleave size; where there is none, it is 1 everywhere.
     groups: dotted names of functions that return the DCP process group.
     merges: dotted names of functions and classes that merge partial outputs by LSE over ranks.
     collectives: methods of a group that exchange tensors.
@@ -397,6 +398,7 @@ class Vocabulary:
 
     sizes: tuple[str, ...] = ()
     ranks: tuple[str, ...] = ()
+    interleaves: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
     merges: tuple[str, ...] = ()
     collectives: tuple[str, ...] = ()

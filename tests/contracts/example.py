@@ -138,6 +138,8 @@ vocabulary:
     - {name: dcp_size, source: toy/backend.py:9@2.0.0}
   ranks:
     - {name: dcp_rank, source: toy#1}
+  interleaves:
+    - {name: interleave_size, source: toy#1}
   groups:
     - {name: toy.select.group, source: toy/select.py:7@2.0.0}
   merges:

@@ -86,6 +86,20 @@ def test_a_gate_that_asks_about_some_models_refuses_nobody_for_certain(
         assert [code for code, _, _ in found] == codes
 
 
+def test_where_no_interleave_size_is_known_tokens_go_round_one_by_one(
+    dcplint: Command, tmp_path: Path
+) -> None:
+    fixture = data_dir("fixtures") / "dcp308_mixed_index_space" / "bad_owner_token_by_token.py"
+    plugin = write(tmp_path / "plugin", {"src/mine/slots.py": fixture.read_text()})
+    pack = tmp_path / "vllm.yaml"
+    text = (data_dir("rules") / "vllm.yaml").read_text()
+    kind = text[text.index("  interleaves:") : text.index("  groups:")]
+    for changed, codes in [(text, ["DCP308", "DCP308"]), (text.replace(kind, ""), [])]:
+        pack.write_text(changed)
+        found = findings(dcplint, plugin, "--engine", "vllm==0.30.0", "--pack", pack)
+        assert [code for code, _, _ in found] == codes
+
+
 # Names decide nothing: each change leaves the plugin what it is.
 
 
