@@ -27,7 +27,8 @@ class Prediction:
 
     topics: words of a finding's message that single out one of the probes, where the rule speaks
     of several features. may_refuse: whether a backend that refuses a feature does right.
-    alone: it is about what comes of having several ranks, so one rank alone must be right.
+    alone: it is about what comes of having several ranks, so an engine's impl, which runs on
+    stand-ins, must be right on one rank alone.
     """
 
     probes: tuple[str, ...]

@@ -134,7 +134,8 @@ class Verifier:
                 runs.append(run)
                 fault = self._predicted_fault(run, prediction)
                 if fault is not None and self._control_passed(run):
-                    if prediction.alone:
+                    # An engine's impl runs on stand-ins: what is wrong without DCP may be theirs.
+                    if prediction.alone and self._pool.engine:
                         (alone,) = self._run([replace(base, probe=ALONE)], control)
                         if alone.worst is not None:
                             return self._conclude(
