@@ -66,6 +66,9 @@ _KEEPING = frozenset(
         "narrow", "clamp", "clip", "clamp_min", "clamp_max", "list", "tuple",
     }
 )  # fmt: skip
+_NUMBERS = frozenset({"int", "float"})
+_PLACING = frozenset({"to", "tensor", "as_tensor", "asarray", "from_numpy"})
+_STAYING = frozenset({"dtype", "non_blocking", "copy"})
 READING = frozenset({"cpu", "numpy", "tolist", "item"})
 _MOVING = frozenset({"cuda"})
 _CHOOSING = frozenset({"where", "minimum", "maximum", "min", "max"})
@@ -253,7 +256,10 @@ class UnitFlow:
         if name in _COUNTING:
             return Value(Unit(Space.GLOBAL, Counts.OFFSETS))
         if name.rstrip("_") in _KEEPING and operands:
-            return self._evaluate(frame, at, operands[0])
+            found = self._evaluate(frame, at, operands[0])
+            if isinstance(found, Value) and found.on_device and _may_move(call):
+                return replace(found, on_device=False)
+            return found
         if name in ("min", "max") and len(operands) == 1:
             found = self._evaluate(frame, at, operands[0])
             if name == "max" and isinstance(found, Value):
@@ -377,8 +383,9 @@ class UnitFlow:
                 whole.append(defined)
         known = joined(whole) if whole else None
         if parts and not isinstance(known, Value):
-            # A buffer is what is written into it.
-            return joined(parts)
+            # A buffer is what is written into it, wherever the buffer lies.
+            held = joined(parts)
+            return replace(held, on_device=False) if isinstance(held, Value) else held
         return joined((known, *parts)) if parts else known
 
     def before(self, function: Function, node: Node) -> list[Node]:
@@ -740,6 +747,19 @@ def _summands(node: ast.expr) -> Iterator[ast.expr]:
         yield from _summands(node.operand)
     else:
         yield node
+
+
+def _may_move(call: ast.Call) -> bool:
+    """Whether the result can lie elsewhere than what it is made of: `int(x)`, `x.to(device)`."""
+    name = callee_name(call)
+    if isinstance(call.func, ast.Name):
+        return name in _NUMBERS
+    if name not in _PLACING:
+        return False
+    given = [*call.args, *(k.value for k in call.keywords if k.arg not in _STAYING)]
+    if name != "to":
+        given = given[1:]
+    return not all((dotted_name(a) or "").partition(".")[0] in _MODULES for a in given)
 
 
 def _base(node: ast.expr) -> str | None:
