@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from dcplint.contracts.model import Output
 from dcplint.flow.clauses import can_hold
 from dcplint.flow.dispatch import Dispatch
-from dcplint.flow.functions import Function, Universe
+from dcplint.flow.functions import Function, Universe, callee_name
 from dcplint.flow.kernels import Kernels
 from dcplint.flow.origins import Origin, Origins
 from dcplint.flow.refused import Refused
 from dcplint.flow.scenario import Scenario
 from dcplint.flow.settled import Settled
 from dcplint.flow.trace import State, Step
+from dcplint.flow.unbound import Unbound, unbound
 from dcplint.flow.ways import TooManyWays, Value, Walk, Way
 from dcplint.program.dcp_use import refusal
 from dcplint.program.program import Program
 from dcplint.program.reach import refusing_impls
 from dcplint.program.symbols import ClassSymbol
+from dcplint.source.location import Tree
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +37,7 @@ class Owed:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """A way on which an owed value is None. tests: what leads there, as written."""
+    """A way on which an owed value is not there. tests: what leads there, as written."""
 
     origin: Step
     tests: tuple[str, ...]
@@ -135,11 +137,55 @@ class OutputFlow:
         made = self.made_of(owed)
         if made is not None and not any(origin.is_none for origin in made):
             return ()
-        # Few ways have a None at their end: the flags that they ask are looked at closely.
-        ways = self._none_ways(owed)
+        return self._where(owed, lambda value: _none(value.element(owed.output.element)))
+
+    def alone(self, owed: Owed) -> tuple[Missing, ...]:
+        """Where the method can return one value, no tuple, though elsewhere it returns a tuple."""
+        if self._is_told_apart(owed.output):
+            return ()
+        dispatch = self.origins(owed.symbol).dispatch
+        for settled in (self.settled, self._unsharded):
+            if any(_is_tuple(way.returned) for way in self._ways(owed, Walk(dispatch, settled))):
+                return self._where(owed, lambda value: value.origin if value.single else None)
+        return ()
+
+    @cached_property
+    def unbound(self) -> tuple[Unbound, ...]:
+        """What methods of impls in the checked tree read before it has a value."""
+        off = self._unsharded.scenario
+        impls = frozenset(self.program.classes("impl"))
+        return tuple(
+            found
+            for module, facts, owner, _ in self.universe.entries
+            if owner in impls and module.tree is Tree.PROJECT
+            for function in (self.universe.function(module, facts),)
+            if function is not None
+            for found in unbound(function, self.scenario, off)
+            if not found.sharded or self.may_run(owner)
+        )
+
+    @cached_property
+    def _unsharded(self) -> Settled:
+        """What flags are with DCP off."""
+        return Settled(self.universe, Scenario(self.universe, on=False))
+
+    def _is_told_apart(self, output: Output) -> bool:
+        """Whether a caller asks whether it got a tuple."""
+        for site in self.universe.calls_of(output.method):
+            node = site.statement
+            if isinstance(node, ast.Assign) and node.value is site.call:
+                names = {target.id for target in node.targets if isinstance(target, ast.Name)}
+                if any(_asks_kind(call, names) for c in site.function.calls.values() for call in c):
+                    return True
+        return False
+
+    def _where(self, owed: Owed, place: Callable[[Value], Step | None]) -> tuple[Missing, ...]:
+        """Where `place` says that a result falls short, once per place."""
+        # Few ways do so at their end: the flags that they ask are looked at closely.
+        ways = self._short(owed, place)
         tests = frozenset(test for way, _ in ways for test in way.asked)
         if tests:
-            ways = self._none_ways(owed, tests)
+            ways = self._short(owed, place, tests)
         places: dict[object, Missing] = {}
         for way, origin in ways:
             key = (origin.module, origin.position)
@@ -147,19 +193,41 @@ class OutputFlow:
                 places[key] = Missing(origin, way.tests)
         return tuple(places.values())
 
-    def _none_ways(
-        self, owed: Owed, closely: frozenset[ast.expr] = frozenset()
+    def _short(
+        self,
+        owed: Owed,
+        place: Callable[[Value], Step | None],
+        closely: frozenset[ast.expr] = frozenset(),
     ) -> list[tuple[Way, Step]]:
-        """The ways on which the value is None, and where it becomes so; none if they are many."""
+        """The ways on which a result falls short, and where; none if they are many."""
         walk = Walk(self.origins(owed.symbol).dispatch, self.settled, closely)
         refused = self.refused.of(owed.symbol)
         found = []
+        for way in self._ways(owed, walk):
+            origin = place(way.returned or Value())
+            if origin is not None and can_hold((*way.under, *refused)):
+                found.append((way, origin))
+        return found
+
+    def _ways(self, owed: Owed, walk: Walk) -> list[Way]:
+        """The ways through a method; none if they are many."""
         try:
-            for way in walk.ways(owed.method, {}, 0):
-                value = (way.returned or Value()).element(owed.output.element)
-                if value.state is State.NONE and value.origin is not None:
-                    if can_hold((*way.under, *refused)):
-                        found.append((way, value.origin))
+            return list(walk.ways(owed.method, {}, 0))
         except TooManyWays:
             return []
-        return found
+
+
+def _none(value: Value) -> Step | None:
+    return value.origin if value.state is State.NONE else None
+
+
+def _is_tuple(value: Value | None) -> bool:
+    return value is not None and value.elements is not None and len(value.elements) > 1
+
+
+def _asks_kind(call: ast.Call, names: set[str]) -> bool:
+    return (
+        callee_name(call) == "isinstance"
+        and isinstance(call.args[0], ast.Name)
+        and call.args[0].id in names
+    )

@@ -14,10 +14,14 @@ from functools import cached_property
 from dcplint.facts.expressions import dotted_name, shorten
 from dcplint.facts.positions import position
 from dcplint.flow.clauses import Bare, Clauses, bare_text, can_hold, clauses
-from dcplint.flow.dispatch import Dispatch
-from dcplint.flow.functions import Function, argument, default
+from dcplint.flow.dispatch import Dispatch, receiver_name
+from dcplint.flow.functions import Function, argument, callee_name, default
+from dcplint.flow.graph import Node
+from dcplint.flow.origins import KEEPING
 from dcplint.flow.settled import Settled
+from dcplint.flow.tensors import is_made
 from dcplint.flow.trace import State, Step, null_test
+from dcplint.flow.walk import definitions
 from dcplint.source.tree import copied, walk
 
 _DEPTH = 5
@@ -29,7 +33,8 @@ _LONG = 200
 class Value:
     """What is known of a value. meaning: what it was given, for naming tests of it.
 
-    origin: where it becomes None. truth: whether it is true, where that is known.
+    single: it is one value, no tuple. origin: where it becomes None, or is returned as one value.
+    truth: whether it is true, where that is known.
     """
 
     state: State = State.UNKNOWN
@@ -37,6 +42,7 @@ class Value:
     origin: Step | None = None
     truth: bool | None = None
     meaning: ast.expr | None = None
+    single: bool = False
 
     def element(self, index: int) -> Value:
         """One element of a tuple."""
@@ -117,6 +123,9 @@ class Walk:
                 yield replace(way, returned=Value(State.NONE, origin=step))
                 return
             for value, after in self.value(function, node.value, way, depth):
+                if value.origin is None and (value.single or self.is_paired(function, node)):
+                    step = _step(function, node, f"{function.qualname} returns one value here")
+                    value = replace(value, single=True, origin=step)
                 yield replace(after, returned=value)
         elif isinstance(node, (ast.Raise, ast.Continue, ast.Break)):
             return
@@ -137,6 +146,20 @@ class Walk:
             yield way
         else:
             yield self.blurred(node, way)
+
+    def is_paired(self, function: Function, node: ast.Return) -> bool:
+        """Whether a variable that is returned alone is, as it stands, part of a tuple elsewhere."""
+        if not isinstance(node.value, ast.Name):
+            return False
+        name = node.value.id
+        alone = _given(function, node, name)
+        return bool(alone) and any(
+            alone <= _given(function, other, name)
+            for other in function.homes
+            if isinstance(other, ast.Return)
+            and isinstance(other.value, ast.Tuple)
+            and any(isinstance(e, ast.Name) and e.id == name for e in other.value.elts)
+        )
 
     def branch(self, function: Function, node: ast.If, way: Way, depth: int) -> Iterator[Way]:
         """Both sides of a test, or both at once where neither matters."""
@@ -325,7 +348,10 @@ class Walk:
         elif isinstance(node, ast.Subscript):
             index = node.slice.value if isinstance(node.slice, ast.Constant) else None
             for found, after in self.value(function, node.value, way, depth):
-                yield (found.element(index) if isinstance(index, int) else Value()), after
+                if isinstance(index, int) and isinstance(node.value, ast.Call):
+                    yield _taken(found, index), after
+                else:
+                    yield (found.element(index) if isinstance(index, int) else Value()), after
         elif isinstance(node, ast.BinOp):
             yield Value(State.SET), way
         elif isinstance(node, ast.Call):
@@ -361,7 +387,8 @@ class Walk:
             return
         callee = self.dispatch.callee(function, call)
         if callee is None or depth >= _DEPTH:
-            yield Value(), self.called(call, callee, way)
+            single = callee is None and _is_tensor(function, call)
+            yield Value(single=single), self.called(call, callee, way)
             return
         given = {
             name: self.passed(function, callee, call, name, way)
@@ -417,9 +444,31 @@ def _bind(target: ast.expr, value: Value, env: dict[str, Value]) -> None:
     elif isinstance(target, (ast.Tuple, ast.List)):
         starred = any(isinstance(e, ast.Starred) for e in target.elts)
         for index, element in enumerate(target.elts):
-            _bind(element, Value() if starred else value.element(index), env)
+            _bind(element, Value() if starred else _taken(value, index), env)
     elif isinstance(target, ast.Starred):
         _bind(target.value, Value(), env)
+
+
+def _taken(value: Value, index: int) -> Value:
+    """An element of what is taken apart: one value, where nothing else is known of it."""
+    return Value(single=True) if value.elements is None else value.element(index)
+
+
+def _is_tensor(function: Function, call: ast.Call) -> bool:
+    """Whether a call allocates a tensor, or gives a view or copy of one."""
+    if not isinstance(call.func, ast.Attribute) or callee_name(call) not in KEEPING:
+        return is_made(call)
+    root = (dotted_name(call.func.value) or "").partition(".")[0]
+    return root != receiver_name(function)
+
+
+def _given(function: Function, statement: ast.stmt, name: str) -> frozenset[Node]:
+    """Where a variable gets the values that it can have before `statement`."""
+    return frozenset(
+        at
+        for node in function.graph.at(statement)
+        for _, at, _ in definitions(function, node, name)
+    )
 
 
 def _step(function: Function, node: ast.AST, text: str) -> Step:
