@@ -123,10 +123,7 @@ class Walk:
                 yield replace(way, returned=Value(State.NONE, origin=step))
                 return
             for value, after in self.value(function, node.value, way, depth):
-                if value.origin is None and (value.single or self.is_paired(function, node)):
-                    step = _step(function, node, f"{function.qualname} returns one value here")
-                    value = replace(value, single=True, origin=step)
-                yield replace(after, returned=value)
+                yield replace(after, returned=self.result(function, node, value))
         elif isinstance(node, (ast.Raise, ast.Continue, ast.Break)):
             return
         elif isinstance(node, ast.Assert):
@@ -146,6 +143,17 @@ class Walk:
             yield way
         else:
             yield self.blurred(node, way)
+
+    def result(self, function: Function, node: ast.Return, value: Value) -> Value:
+        """What is returned; of one value with the place, a helper's where it is handed on as is."""
+        if value.state is State.NONE or value.elements is not None:
+            return value
+        if not (value.single or self.is_paired(function, node)):
+            return value
+        if value.origin is not None and isinstance(node.value, ast.Call):
+            return value
+        step = _step(function, node, f"{function.qualname} returns one value here")
+        return replace(value, single=True, origin=step)
 
     def is_paired(self, function: Function, node: ast.Return) -> bool:
         """Whether a variable that is returned alone is, as it stands, part of a tuple elsewhere."""
