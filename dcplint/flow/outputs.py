@@ -228,6 +228,7 @@ def _is_tuple(value: Value | None) -> bool:
 def _asks_kind(call: ast.Call, names: set[str]) -> bool:
     return (
         callee_name(call) == "isinstance"
+        and bool(call.args)
         and isinstance(call.args[0], ast.Name)
         and call.args[0].id in names
     )
