@@ -110,52 +110,48 @@ def _confirm(
         return not_run(
             template, pool, "the engine's runner would have to be run, which takes a model"
         )
-    target, reason = _target(finding, places, verifier)
-    if target is None:
-        return not_run(template, pool, reason)
-    if prediction is not None:
-        return verifier.verify(target, prediction, only=only)
-    assert gap is not None
     at = finding.location
     path = _file(at.path, places)
     if path is None:
         return not_run(template, pool, "its file was not found")
+    target, reason = _target(finding, path, places, verifier)
+    if target is None:
+        return not_run(template, pool, reason)
+    if prediction is not None:
+        return verifier.verify(target, prediction, site=(path, at.line), only=only)
+    assert gap is not None
     return verifier.verify_fallback(target, path, at.line, at.column, gap)
 
 
 def _target(
-    finding: Finding, places: tuple[Path, ...], verifier: Verifier
+    finding: Finding, home: Path, places: tuple[Path, ...], verifier: Verifier
 ) -> tuple[str | None, str]:
     """A backend that runs what the finding is about, or why there is none.
 
-    It is looked for where the finding lies, then where its evidence does: a gap in a runner shows
-    in the builder that reads the field, a base's default in its heirs.
+    It is looked for where the finding lies (`home`), then where its evidence does: a gap in a
+    runner shows in the builder that reads the field, a base's default in its heirs.
     """
     reasons: list[str] = []
-    for at, symbol in _sites(finding):
+    for at in _sites(finding):
         path = _file(at, places)
         if path is None:
             reasons.append("its file was not found")
             continue
         try:
-            targets = verifier.backends(path, symbol)
+            targets, said = verifier.backends(path, home, finding.symbol)
         except PoolError as error:
             reasons.append(_why_unloaded(str(error)))
             continue
         if targets:
             return targets[0], ""
-        reasons.append("no driver runs what this file defines")
+        reasons.append("; ".join(said) or "no driver runs what this file defines")
     return None, reasons[0] if reasons else "it lies in the engine, not in the checked tree"
 
 
-def _sites(finding: Finding) -> Iterator[tuple[str, str]]:
-    """Files of the checked tree, the finding's own first, each with the symbol to look for."""
-    sites = [(finding.location, finding.symbol), *((e.location, "") for e in finding.evidence)]
-    seen: set[str] = set()
-    for location, symbol in sites:
-        if location.tree is Tree.PROJECT and location.path not in seen:
-            seen.add(location.path)
-            yield location.path, symbol
+def _sites(finding: Finding) -> dict[str, None]:
+    """Files of the checked tree that may define a backend to run, the finding's own first."""
+    places = (finding.location, *(e.location for e in finding.evidence))
+    return dict.fromkeys(at.path for at in places if at.tree is Tree.PROJECT)
 
 
 def _file(relative: str, places: tuple[Path, ...]) -> Path | None:

@@ -234,22 +234,26 @@ def load_target(reference: str) -> type:
     return target
 
 
-def backends_in(path: Path) -> list[str]:
-    """References to what a file defines that some driver runs, in file order."""
+def backends_in(path: Path) -> tuple[dict[str, tuple[type, ...]], list[str]]:
+    """References to what a file defines that some driver runs, each with the classes that run.
+
+    In file order; and, in words, which backends cannot name their classes and why.
+    """
     module = load_file(path)
-    return [
-        f"{path}:{name}"
-        for name, value in vars(module).items()
-        if inspect.isclass(value) and value.__module__ == module.__name__ and _is_run(value)
-    ]
-
-
-def _is_run(target: type) -> bool:
-    try:
-        find_driver(target).parts(target)
-    except Exception:  # abstract, or it cannot name its parts: nothing that could be run
-        return False
-    return True
+    found: dict[str, tuple[type, ...]] = {}
+    failed: list[str] = []
+    for name, value in vars(module).items():
+        if not inspect.isclass(value) or value.__module__ != module.__name__:
+            continue
+        try:
+            driver = find_driver(value)
+        except LookupError:
+            continue
+        try:
+            found[f"{path}:{name}"] = driver.parts(value)
+        except Exception as error:  # foreign code, which may raise anything
+            failed.append(f"`{name}` cannot name what it runs: {type(error).__name__}: {error}")
+    return found, failed
 
 
 def load_file(path: Path) -> ModuleType:

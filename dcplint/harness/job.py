@@ -25,7 +25,8 @@ class Job:
     """One probe on one backend.
 
     target: `module:Class` or `file.py:Class`. kernels: a folder to take `dcplint.harness.kernels`
-    from instead of our own, empty for our own.
+    from instead of our own, empty for our own. site: `file.py:line` of a statement to watch, empty
+    for none; it changes nothing of what is run.
     """
 
     target: str
@@ -36,6 +37,7 @@ class Job:
     mode: str = Mode.EMULATED.value
     seed: int = 1
     kernels: str = ""
+    site: str = ""
 
     @property
     def repro(self) -> str:

@@ -174,7 +174,11 @@ class Measurement:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One probe, run once on one backend."""
+    """One probe, run once on one backend.
+
+    reached: whether it came to the statement that it was asked to watch; None where it was asked
+    for none, or the processes that could tell are gone.
+    """
 
     probe: str
     target: str
@@ -188,6 +192,7 @@ class Run:
     seconds: float = 0.0
     substituted: tuple[str, ...] = ()
     stubbed: tuple[str, ...] = ()
+    reached: bool | None = None
 
     @property
     def worst(self) -> Measurement | None:

@@ -118,13 +118,18 @@ class Pool:
         """See `worker.describe`. Raises PoolError with what went wrong."""
         return self._ask({"kind": "describe", "target": target, "world_size": world_size})
 
-    def backends(self, path: str) -> list[dict[str, Any]]:
+    def backends(self, path: str, home: str, symbol: str) -> dict[str, Any]:
         """See `worker.backends`. Raises PoolError with what went wrong."""
-        found: list[dict[str, Any]] = self._ask({"kind": "backends", "path": path})["backends"]
-        return found
+        return self._ask({"kind": "backends", "path": path, "home": home, "symbol": symbol})
 
     def fallback(
-        self, target: str, path: str, branch: tuple[int, int] | None, field: str, world_size: int
+        self,
+        target: str,
+        path: str,
+        line: int,
+        branch: tuple[int, int] | None,
+        field: str,
+        world_size: int,
     ) -> dict[str, Any]:
         """See `worker.fallback`. Raises PoolError with what went wrong."""
         return self._ask(
@@ -132,6 +137,7 @@ class Pool:
                 "kind": "fallback",
                 "target": target,
                 "path": path,
+                "line": line,
                 "branch": branch,
                 "field": field,
                 "world_size": world_size,
@@ -190,12 +196,14 @@ def _to_run(job: Job, event: dict[str, Any]) -> Run:
     executions: list[Execution] = []
     lacking: dict[str, None] = {}
     used: dict[str, dict[str, None]] = {"substituted": {}, "stubbed": {}}
+    reached: list[bool] = []
     for outcome in event["ranks"]:
         if "answer" in outcome:
             answer = outcome["answer"]
             measurements.extend(measurement_from_json(m) for m in answer["measurements"])
             executions.append(Execution(answer["execution"]))
             lacking.update(dict.fromkeys([answer["lacking"]] if answer["lacking"] else []))
+            reached.extend([answer["reached"]] if answer["reached"] is not None else [])
             for kind, names in used.items():
                 names.update(dict.fromkeys(answer[kind]))
         elif outcome["status"] != "orphaned":
@@ -206,7 +214,12 @@ def _to_run(job: Job, event: dict[str, Any]) -> Run:
     labels = [e for e in executions if e is not Execution.NATIVE_CPU] or executions
     execution = labels[0] if labels else _assumed_execution(job)
     run = make_run(job, tuple(found), execution, event["seconds"])
-    return replace(run, substituted=tuple(used["substituted"]), stubbed=tuple(used["stubbed"]))
+    return replace(
+        run,
+        substituted=tuple(used["substituted"]),
+        stubbed=tuple(used["stubbed"]),
+        reached=any(reached) if reached else None,
+    )
 
 
 def _lost(job: Job, outcome: dict[str, Any]) -> Measurement:

@@ -21,6 +21,14 @@ _EMPTY = frozenset({Signal.EMPTY_OUTPUT, Signal.EMPTY_LSE})
 _ANY = frozenset(Signal) - ADVISORY - {Signal.REFUSED, Signal.BRANCH, Signal.FIELD_MISSING}
 
 
+class Part(enum.Enum):
+    """What a rule speaks of, which matters where a reference stands in for the kernel."""
+
+    AROUND = "what surrounds the kernel"  # settled all the same
+    GIVEN = "what the kernel is given"  # a reference need not heed all of it: never refuted
+    KERNEL = "the kernel itself"  # neither confirmed nor refuted
+
+
 @dataclass(frozen=True, slots=True)
 class Prediction:
     """Probes by the beginning of their name, most telling first, and the signals that confirm.
@@ -28,7 +36,7 @@ class Prediction:
     topics: words of a finding's message that single out one of the probes, where the rule speaks
     of several features. may_refuse: whether a backend that refuses a feature does right.
     alone: it is about what comes of having several ranks, so an engine's impl, which runs on
-    stand-ins, must be right on one rank alone.
+    stand-ins, must be right on one rank alone. part: what it is about.
     """
 
     probes: tuple[str, ...]
@@ -36,6 +44,7 @@ class Prediction:
     topics: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     may_refuse: bool = False
     alone: bool = False
+    part: Part = Part.AROUND
 
     def about(self, message: str) -> Prediction | None:
         """What is predicted of the feature that `message` names; None for one without a probe."""
@@ -47,7 +56,7 @@ class Prediction:
 
 
 _SHARDING = ("ragged-i16", "short-i16", "ragged-i1", "whole-cycles", "multi-query")
-_LENGTHS = Prediction((*_SHARDING, "reuse"), _READS | _EMPTY | {Signal.ERROR})
+_LENGTHS = Prediction((*_SHARDING, "reuse"), _READS | _EMPTY | {Signal.ERROR}, part=Part.GIVEN)
 _TOPICS = {
     "window": ("window", "window_size", "window_left", "sliding_window"),
     "soft-cap": ("soft_cap", "softcap", "logits_soft_cap"),
@@ -56,7 +65,11 @@ _TOPICS = {
 }
 # A window too narrow shows as tokens that nobody reads.
 _FEATURE = Prediction(
-    tuple(_TOPICS), _LSES | _OUTPUTS | _EMPTY | {Signal.READ_MISSED}, _TOPICS, may_refuse=True
+    tuple(_TOPICS),
+    _LSES | _OUTPUTS | _EMPTY | {Signal.READ_MISSED},
+    _TOPICS,
+    may_refuse=True,
+    part=Part.GIVEN,
 )
 _CLAIM = Prediction((*_SHARDING, "large-scores", "strided"), _ANY, alone=True)
 
@@ -68,18 +81,22 @@ PREDICTIONS: dict[str, Prediction] = {
     "DCP105": Prediction(_SHARDING, _LSES | {Signal.ERROR, Signal.REFUSED_LATE}),
     "DCP205": _LENGTHS,
     "DCP206": Prediction(("ragged-i16", "reuse"), frozenset({Signal.FIELD})),
-    "DCP301": Prediction(("draft", *_SHARDING), _READS | {Signal.ERROR}),
+    "DCP301": Prediction(("draft", *_SHARDING), _READS | {Signal.ERROR}, part=Part.GIVEN),
     "DCP302": _LENGTHS,
-    "DCP303": Prediction(_LENGTHS.probes, _LENGTHS.signals | {Signal.SLOTS}),
+    "DCP303": replace(_LENGTHS, signals=_LENGTHS.signals | {Signal.SLOTS}),
     "DCP304": _LENGTHS,
     "DCP305": _LENGTHS,
     "DCP307": Prediction(_SHARDING, frozenset({Signal.HANG})),
     "DCP308": Prediction(_SHARDING, _READS | {Signal.SLOTS}),
     "DCP401": Prediction(_SHARDING, frozenset({Signal.LSE_MISSING, Signal.ERROR})),
-    "DCP402": Prediction(("ragged-i16",), frozenset({Signal.LSE_BASE, Signal.OUTPUT_MERGED})),
-    "DCP403": Prediction(("ragged-i16",), frozenset({Signal.LSE_PRECISION})),
+    "DCP402": Prediction(
+        ("ragged-i16",), frozenset({Signal.LSE_BASE, Signal.OUTPUT_MERGED}), part=Part.KERNEL
+    ),
+    "DCP403": Prediction(("ragged-i16",), frozenset({Signal.LSE_PRECISION}), part=Part.KERNEL),
     "DCP404": _FEATURE,
-    "DCP405": Prediction(("heads", "value-size"), _READS | _LSES | _OUTPUTS | {Signal.ERROR}),
+    "DCP405": Prediction(
+        ("heads", "value-size"), _READS | _LSES | _OUTPUTS | {Signal.ERROR}, part=Part.GIVEN
+    ),
     "DCP406": _FEATURE,
     "DCP407": Prediction(_SHARDING, frozenset({Signal.LSE_MISSING, Signal.ERROR})),
 }

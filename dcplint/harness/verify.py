@@ -23,13 +23,17 @@ from dcplint.harness.model import (
     Verdict,
 )
 from dcplint.harness.pool import Pool, PoolError
-from dcplint.harness.predict import Gap, Prediction, select
+from dcplint.harness.predict import Gap, Part, Prediction, select
 
 ALONE = "single-rank"  # the probe of one rank
 FIELD = "dcp_local_seq_lens"  # the one contract field of the harness contract
 
 Progress = Callable[[Run], None]
 Selection = Callable[[str], bool]
+
+# Ways for a run to end that a stand-in may cause as well.
+_ENDED = frozenset({Signal.CRASH, Signal.HANG, Signal.ERROR})
+_UNREACHED = "the statement in question is never executed"
 
 
 class Verifier:
@@ -41,14 +45,15 @@ class Verifier:
         self._on_run = on_run
         self._controls: dict[str, Run] = {}
 
-    def backends(self, path: Path, symbol: str = "") -> list[str]:
-        """References to the backends a file defines, to those that run `symbol`'s class if any.
+    def backends(
+        self, path: Path, home: Path | None = None, symbol: str = ""
+    ) -> tuple[list[str], list[str]]:
+        """References to the backends of a file that run `symbol`, and why others do not.
 
-        symbol: a dotted name inside the file (`PagedImpl.forward`). Raises PoolError.
+        symbol: a dotted name (`PagedImpl.forward`) of the file `home`. Raises PoolError.
         """
-        found = self._pool.backends(str(path))
-        wanted = [b for b in found if symbol.partition(".")[0] in b["classes"]]
-        return [b["target"] for b in wanted or found]
+        found = self._pool.backends(str(path), str(home or path), symbol)
+        return found["targets"], found["said"]
 
     def verify_fallback(
         self, target: str, path: Path, line: int, column: int, gap: Gap, field: str = FIELD
@@ -57,11 +62,13 @@ class Verifier:
         base = replace(self._template, target=target, probe="fallback")
         branch = (line, column) if gap in _BRANCHES else None
         try:
-            seen = self._pool.fallback(target, str(path), branch, field, base.world_size)
+            seen = self._pool.fallback(target, str(path), line, branch, field, base.world_size)
         except PoolError as error:
             return self._not_run(base, f"the builder could not be run: {error}")
         if "error" in seen:
             return self._not_run(base, seen["error"])
+        if seen["reached"] is False:
+            return self._not_run(base, f"{_UNREACHED} in {seen['builds']} builds")
         holds, reason = _HOLDS[gap](seen, field)
         counted = seen["taken"] if gap in _BRANCHES else seen["missing"]
         return Confirmation(
@@ -112,11 +119,17 @@ class Verifier:
         target: str,
         prediction: Prediction,
         *,
+        site: tuple[Path, int] | None = None,
         kernels: str = "",
         only: Selection | None = None,
     ) -> Confirmation:
-        """Settle a finding about `target`. only: which probes, by name; nothing is refuted then."""
-        base = replace(self._template, target=target, kernels=kernels)
+        """Settle a finding about `target`.
+
+        site: file and line of what the finding is about; only runs that come there settle it.
+        only: which probes, by name; nothing is refuted then.
+        """
+        at = "" if site is None else f"{site[0]}:{site[1]}"
+        base = replace(self._template, target=target, kernels=kernels, site=at)
         try:
             described = self._pool.describe(target, base.world_size)
         except PoolError as error:
@@ -133,9 +146,13 @@ class Verifier:
             for run in self._run([replace(base, probe=n) for n in names], control):
                 runs.append(run)
                 fault = self._predicted_fault(run, prediction)
-                if fault is not None and self._control_passed(run):
+                told = run.reached is not False
+                if fault is not None and told and self._control_passed(run):
+                    if run.substituted and prediction.part is Part.KERNEL:
+                        break
                     # An engine's impl runs on stand-ins: what is wrong without DCP may be theirs.
-                    if prediction.alone and self._pool.engine:
+                    suspect = prediction.alone or fault.signal in _ENDED
+                    if suspect and self._pool.engine:
                         (alone,) = self._run([replace(base, probe=ALONE)], control)
                         if alone.worst is not None:
                             return self._conclude(
@@ -151,7 +168,7 @@ class Verifier:
             if any(run.worst is not None for run in runs):
                 break  # wrong in another way than predicted: more probes settle nothing
         return (
-            self._settle(runs, restricted=only is not None)
+            self._settle(runs, prediction.part, restricted=only is not None)
             if runs
             else self._not_run(base, "no probe applies to it")
         )
@@ -161,7 +178,7 @@ class Verifier:
         width = max(1, self._pool.jobs // max((j.processes for j in jobs), default=1))
         for start in range(0, len(jobs), width):
             chunk = jobs[start : start + width]
-            controls = [replace(j, target=control, kernels="") for j in chunk]
+            controls = [replace(j, target=control, kernels="", site="") for j in chunk]
             missing = [c for c in controls if c.repro not in self._controls]
             queued = [("control", j) for j in missing] + [("subject", j) for j in chunk]
             found: dict[str, Run] = {}
@@ -191,11 +208,15 @@ class Verifier:
         ]
         return min(faults, key=lambda m: (m.signal.order, m.rank), default=None)
 
-    def _settle(self, runs: list[Run], restricted: bool) -> Confirmation:
+    def _settle(self, runs: list[Run], part: Part, restricted: bool) -> Confirmation:
         """The verdict where nothing predicted has failed."""
         unrun = next((r for r in runs if r.execution is Execution.NOT_RUN), None)
         if unrun is not None:
             return self._conclude(Verdict.INCONCLUSIVE, "; ".join(unrun.notes), unrun, None, runs)
+        replaced = next((r for r in runs if r.substituted), None)
+        if replaced is not None and part is Part.KERNEL:
+            reason = f"it is about the kernel, and {_reference(replaced)}"
+            return self._conclude(Verdict.INCONCLUSIVE, reason, replaced, None, runs)
         faulty = next((r for r in runs if r.worst is not None), None)
         if faulty is not None:
             worst = faulty.worst
@@ -211,6 +232,15 @@ class Verifier:
             reason = "the probes asked for pass; the rest were not run"
             return self._conclude(Verdict.INCONCLUSIVE, reason, runs[-1], None, runs)
         reason = f"right in all {len(runs)} probes"
+        if all(r.reached is False for r in runs):
+            reason += f", but {_UNREACHED} in any of them"
+            return self._conclude(Verdict.INCONCLUSIVE, reason, runs[-1], None, runs)
+        if replaced is not None:
+            reason += f", but {_reference(replaced)}"
+            if part is Part.GIVEN:
+                reason += " and need not heed all that the kernel is given"
+                return self._conclude(Verdict.INCONCLUSIVE, reason, replaced, None, runs)
+            return self._conclude(Verdict.REFUTED, reason, replaced, None, runs)
         return self._conclude(Verdict.REFUTED, reason, runs[-1], None, runs)
 
     def _why_not(self, run: Run, worst: Measurement) -> str:
@@ -218,6 +248,8 @@ class Verifier:
             return "our own kernel fails the same probe here"
         if worst.outcome is Outcome.NEAR:
             return f"within five times the tolerance: {worst.detail}"
+        if run.reached is False:
+            return f"fails although {_UNREACHED} ({worst.signal.value}): {worst.detail}"
         if worst.signal is Signal.REFUSED:
             return f"it refuses to run under DCP: {worst.detail}"
         return f"fails, but not as the rule predicts ({worst.signal.value}): {worst.detail}"
@@ -266,6 +298,10 @@ class Verifier:
     def _environment(self) -> dict[str, str]:
         seen = self._pool.environment
         return {name: str(seen[name]) for name in ("torch", "triton", "device")}
+
+
+def _reference(run: Run) -> str:
+    return f"a reference stood in for {', '.join(run.substituted)}"
 
 
 def _is_refused(run: Run) -> bool:

@@ -28,6 +28,7 @@ from dcplint.harness.job import (
 )
 from dcplint.harness.ledger import Unavailable
 from dcplint.harness.model import Execution, Measurement, Probe, Signal
+from dcplint.harness.site import Watch, watch
 
 
 def prepare(device: str, engine: str) -> dict[str, Any]:
@@ -91,17 +92,33 @@ def describe(target: str, world_size: int) -> dict[str, Any]:
     }
 
 
-def backends(path: str) -> dict[str, Any]:
-    """The backends a file defines, and the names of the classes each of them runs."""
-    from dcplint.harness.driver import backends_in, find_driver, load_target
+def backends(path: str, home: str, symbol: str) -> dict[str, Any]:
+    """The backends that a file defines and that run `symbol` of the file `home`.
 
-    found = []
-    for reference in backends_in(Path(path)):
-        target = load_target(reference)
-        parts = find_driver(target).parts(target)
-        names = {c.__qualname__ for part in parts for c in part.__mro__}
-        found.append({"target": reference, "classes": sorted(names)})
-    return {"backends": found}
+    Where the symbol lies in a class, those in whose classes it takes part; of a function only a run
+    can tell. `said`: why others are left out.
+    """
+    from dcplint.harness.driver import backends_in, load_file
+
+    found, said = backends_in(Path(path))
+    owner = _class_of(load_file(Path(home)), symbol)
+    if owner is not None:
+        others = [t for t, parts in found.items() if not any(issubclass(p, owner) for p in parts)]
+        said.extend(f"`{t.rpartition(':')[2]}` does not run `{owner.__name__}`" for t in others)
+        found = {target: parts for target, parts in found.items() if target not in others}
+    return {"targets": list(found), "said": said}
+
+
+def _class_of(module: Any, symbol: str) -> type | None:
+    """The innermost class that a dotted name lies in or names; None for a function's."""
+    owner = None
+    found = module
+    for name in symbol.split("."):
+        found = getattr(found, name, None)
+        if not isinstance(found, type):
+            break
+        owner = found
+    return owner
 
 
 def fallback(request: dict[str, Any]) -> dict[str, Any]:
@@ -110,6 +127,8 @@ def fallback(request: dict[str, Any]) -> dict[str, Any]:
     from dcplint.harness.fallback import NOWHERE, branch_at, probe_fallback
 
     target, path = load_target(request["target"]), Path(request["path"])
+    find_driver(target).parts(target)
+    watched = watch(path, request["line"])
     span = NOWHERE
     if request["branch"]:
         try:
@@ -117,7 +136,8 @@ def fallback(request: dict[str, Any]) -> dict[str, Any]:
         except LookupError as error:
             return {"error": str(error)}
     field, world_size = request["field"], request["world_size"]
-    return asdict(probe_fallback(find_driver(target), target, path, span, field, world_size))
+    seen = probe_fallback(find_driver(target), target, path, span, field, world_size)
+    return {**asdict(seen), "reached": watched.reached}
 
 
 def rebuild(request: dict[str, Any]) -> dict[str, Any]:
@@ -156,7 +176,7 @@ def _emulate(job: Job) -> dict[str, Any]:
     from dcplint.harness.rank_program import run_rank
     from dcplint.harness.ranks import emulate
 
-    target, driver, probe = _resolve(job)
+    target, driver, probe, watched = _resolve(job)
     results = emulate(
         probe.topology.world_size,
         lambda group: run_rank(driver, target, probe, job.dtype, job.device, job.seed, group),
@@ -165,12 +185,12 @@ def _emulate(job: Job) -> dict[str, Any]:
     for rank, result in enumerate(results):
         reason = _lacking(result)
         if reason:
-            return _answer(job, [], reason)
+            return _answer(job, watched, [], reason)
         if isinstance(result, BaseException):
             measurements.append(_failure(rank, result))
         else:
             measurements.extend(result)
-    return _answer(job, measurements)
+    return _answer(job, watched, measurements)
 
 
 def _participate(job: Job, rank: int, init_method: str) -> dict[str, Any]:
@@ -179,21 +199,21 @@ def _participate(job: Job, rank: int, init_method: str) -> dict[str, Any]:
     from dcplint.harness.rank_program import run_rank
     from dcplint.harness.ranks import ProcessGroup
 
-    target, driver, probe = _resolve(job)
+    target, driver, probe, watched = _resolve(job)
     # A probe of one rank alone has nobody to meet; the other processes have nothing to do.
     world_size = probe.topology.world_size
     if rank >= world_size:
-        return _answer(job, [])
+        return _answer(job, watched, [])
     backend = "nccl" if job.device == "cuda" else "gloo"
     dist.init_process_group(backend, init_method=init_method, rank=rank, world_size=world_size)
     local_rank = os.environ.get("LOCAL_RANK", str(rank))
     device = f"cuda:{local_rank}" if job.device == "cuda" else job.device
     try:
         found = run_rank(driver, target, probe, job.dtype, device, job.seed, ProcessGroup())
-        return _answer(job, list(found))
+        return _answer(job, watched, list(found))
     except Exception as error:
         reason = _lacking(error)
-        return _answer(job, [] if reason else [_failure(rank, error)], reason)
+        return _answer(job, watched, [] if reason else [_failure(rank, error)], reason)
 
 
 def _lacking(error: Any) -> str:
@@ -204,6 +224,8 @@ def _lacking(error: Any) -> str:
             return said
         if isinstance(error, ImportError):
             return f"needs what cannot be imported here: {said}"
+        if _is_ours(error):
+            return f"what stands in for the engine does not do: {type(error).__name__}: {said}"
         if "_OpNamespace" in said:
             return f"needs a compiled op of the engine: {said.rpartition(' ')[2]}"
         if "Torch not compiled with CUDA" in said or "No CUDA GPUs" in said:
@@ -212,14 +234,26 @@ def _lacking(error: Any) -> str:
     return ""
 
 
-def _resolve(job: Job) -> tuple[type, Any, Probe]:
-    from dcplint.harness.driver import find_driver, load_target
+def _is_ours(error: BaseException) -> bool:
+    """Whether it was raised in what the harness puts in an engine's place."""
+    frames = [f.filename for f in traceback.extract_tb(error.__traceback__)]
+    own = [f for f in frames if "torch" not in Path(f).parts]
+    return bool(own) and Path(own[-1]).parent == Path(__file__).parent / "vllm"
+
+
+def _resolve(job: Job) -> tuple[type, Any, Probe, Watch]:
+    from dcplint.harness.driver import find_driver, load_file, load_target
     from dcplint.harness.probes import all_probes
 
     target = load_target(job.target)
     driver = find_driver(target)
     known = {p.name: p for p in all_probes(driver.claims(target), job.world_size)}
-    return target, driver, known[job.probe]
+    if not job.site:
+        return target, driver, known[job.probe], Watch()
+    path, _, line = job.site.rpartition(":")
+    driver.parts(target)  # loads what it runs
+    load_file(Path(path))
+    return target, driver, known[job.probe], watch(Path(path), int(line))
 
 
 def _failure(rank: int, error: BaseException) -> Measurement:
@@ -242,7 +276,9 @@ def _failure(rank: int, error: BaseException) -> Measurement:
     return failed(Signal.ERROR, rank, f"{type(shown).__name__}: {shown}{where}"[:400])
 
 
-def _answer(job: Job, measurements: list[Measurement], lacking: str = "") -> dict[str, Any]:
+def _answer(
+    job: Job, watched: Watch, measurements: list[Measurement], lacking: str = ""
+) -> dict[str, Any]:
     from dcplint.harness.recorder import interpreted_launches
 
     if lacking:
@@ -259,4 +295,5 @@ def _answer(job: Job, measurements: list[Measurement], lacking: str = "") -> dic
         "lacking": lacking,
         "substituted": list(ledger.substituted()),
         "stubbed": list(ledger.stubbed()),
+        "reached": watched.reached,
     }

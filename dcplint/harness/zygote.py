@@ -186,7 +186,7 @@ def _answer(request: dict[str, Any], rank: int, folder: Path) -> dict[str, Any]:
     from dcplint.harness.job import Job
 
     if request["kind"] == "backends":
-        return worker.backends(request["path"])
+        return worker.backends(request["path"], request["home"], request["symbol"])
     if request["kind"] == "describe":
         return worker.describe(request["target"], request["world_size"])
     if request["kind"] == "rebuild":

@@ -81,7 +81,7 @@ def _cases() -> Iterator[object]:
 
 def _said(verifier: Verifier, path: Path) -> Confirmation:
     code = _code(path)
-    (target,) = verifier.backends(path)
+    ((target,), _) = verifier.backends(path)
     if code in PREDICTIONS:
         prediction = PREDICTIONS[code].about("the sinks")
         assert prediction is not None

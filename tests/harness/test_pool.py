@@ -158,3 +158,48 @@ def test_an_unhealthy_dtype_is_not_run(pool: Pool) -> None:
     assert run.execution is Execution.NOT_RUN
     assert "bfloat16 arithmetic is wrong" in run.notes[0]
     assert run.measurements == ()
+
+
+TWO = """
+from dcplint.harness.contract import AttentionBackendBase
+from dcplint.harness.control import GQABackend, MLABackend
+
+
+class Shared(GQABackend.get_impl_cls()):
+    def forward(self, *arguments):
+        return super().forward(*arguments)
+
+
+class Plain(GQABackend):
+    pass
+
+
+class Own(GQABackend):
+    @staticmethod
+    def get_impl_cls():
+        return Shared
+
+
+class Broken(GQABackend):
+    @staticmethod
+    def get_builder_cls():
+        raise KeyError("builder")
+
+
+def helper():
+    return 1
+"""
+
+
+@pytest.mark.parametrize(
+    ("symbol", "names"), [("Shared.forward", ["Own"]), ("helper", ["Plain", "Own"])]
+)
+def test_a_finding_is_judged_by_what_runs_its_class(
+    shared_pool: Pool, tmp_path: Path, symbol: str, names: list[str]
+) -> None:
+    path = tmp_path / "two.py"
+    path.write_text(TWO)
+    found = shared_pool.backends(str(path), str(path), symbol)
+    assert [t.rpartition(":")[2] for t in found["targets"]] == names
+    assert "`Broken` cannot name what it runs: KeyError: 'builder'" in found["said"]
+    assert ("`Plain` does not run `Shared`" in found["said"]) == ("Plain" not in names)

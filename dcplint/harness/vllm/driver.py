@@ -82,18 +82,24 @@ def _backend_of(target: type) -> Any:
     """
     if _is_a(target, "AttentionBackend"):
         return target
-    known = _descendants(_role("AttentionBackend"))
-    found = next((backend for backend in known if _impl_of(backend) is target), None)
-    if found is None:
-        raise LookupError(f"no backend selects {target.__qualname__}")
-    return found
+    silent: list[str] = []
+    for backend in _descendants(_role("AttentionBackend")):
+        impl, said = _impl_of(backend)
+        if impl is target:
+            return backend
+        silent.extend([said] if said else [])
+    said = f"; these do not tell what they select: {', '.join(silent)}" if silent else ""
+    raise LookupError(f"no backend selects {target.__qualname__}{said}")
 
 
-def _impl_of(backend: Any) -> Any:
+def _impl_of(backend: Any) -> tuple[Any, str]:
+    """The impl that a backend selects, or None and why it does not tell."""
     try:
-        return backend.get_impl_cls()
-    except Exception:  # it cannot name its impl here
-        return None
+        return backend.get_impl_cls(), ""
+    except NotImplementedError:
+        return None, ""  # abstract
+    except Exception as error:  # the engine's code, which may raise anything
+        return None, f"{backend.__qualname__} ({type(error).__name__}: {error})"
 
 
 def _descendants(cls: Any) -> Iterator[Any]:

@@ -180,6 +180,7 @@ def _row(
 
 def _no_schedule(*arguments: Any, **options: Any) -> None:
     """FlashAttention 3 plans ahead; FlashAttention 2 does not."""
+    note_stub("get_scheduler_metadata() = None")
 
 
 def _flash_attention_version(*arguments: Any, **options: Any) -> int:

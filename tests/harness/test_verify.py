@@ -1,0 +1,106 @@
+"""From runs to a verdict, on runs that are made up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from dcplint.harness.job import GQA_CONTROL, Job, failed, make_run
+from dcplint.harness.model import Confirmation, Execution, Run, Signal, Verdict
+from dcplint.harness.pool import Pool
+from dcplint.harness.predict import Part, Prediction
+from dcplint.harness.verify import ALONE, Verifier
+
+PROBES = ["ragged-i16", "short-i1", ALONE]
+CLAIM = Prediction(("ragged",), frozenset({Signal.READ_UNOWNED, Signal.ERROR}))
+
+
+class MadeUp:
+    """A pool whose backend's runs are given by probe; the control is right."""
+
+    jobs = 1
+
+    def __init__(self, engine: Path | None = None, **faults: Signal) -> None:
+        self.engine = engine
+        self.environment = {"torch": "", "triton": "", "device": "cpu"}
+        self.faults = {name.replace("_", "-"): signal for name, signal in faults.items()}
+        self.reached: bool | None = None
+        self.substituted: tuple[str, ...] = ()
+
+    def describe(self, target: str, world_size: int) -> dict[str, Any]:
+        return {"claims": {"is_mla": False}, "probes": PROBES, "core": PROBES}
+
+    def run(self, jobs: Iterable[Job]) -> Iterator[tuple[int, Run]]:
+        for index, job in enumerate(jobs):
+            if job.target == GQA_CONTROL:
+                assert not job.site
+                yield index, make_run(job, (), Execution.INTERPRETED, 0.0)
+                continue
+            fault = self.faults.get(job.probe)
+            found = () if fault is None else (failed(fault, 0, "made up"),)
+            run = make_run(job, found, Execution.INTERPRETED, 0.0)
+            yield index, replace(run, reached=self.reached, substituted=self.substituted)
+
+
+def _verdict(pool: MadeUp, prediction: Prediction = CLAIM) -> Confirmation:
+    verifier = Verifier(cast(Pool, pool), Job("", "", 2))
+    return verifier.verify("module:Backend", prediction, site=(Path("module.py"), 3))
+
+
+@pytest.mark.parametrize("reached", [True, None])
+def test_a_predicted_fault_confirms(reached: bool | None) -> None:
+    pool = MadeUp(ragged_i16=Signal.READ_UNOWNED)
+    pool.reached = reached
+    assert _verdict(pool).verdict is Verdict.CONFIRMED
+
+
+def test_a_fault_elsewhere_does_not() -> None:
+    pool = MadeUp(ragged_i16=Signal.READ_UNOWNED)
+    pool.reached = False
+    said = _verdict(pool)
+    assert said.verdict is Verdict.INCONCLUSIVE
+    assert "the statement in question is never executed" in said.reason
+
+
+@pytest.mark.parametrize(
+    ("reached", "verdict"),
+    [(True, Verdict.REFUTED), (None, Verdict.REFUTED), (False, Verdict.INCONCLUSIVE)],
+)
+def test_only_what_was_executed_is_refuted(reached: bool | None, verdict: Verdict) -> None:
+    pool = MadeUp()
+    pool.reached = reached
+    assert _verdict(pool).verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("part", "right", "wrong"),
+    [
+        (Part.AROUND, Verdict.REFUTED, Verdict.CONFIRMED),
+        (Part.GIVEN, Verdict.INCONCLUSIVE, Verdict.CONFIRMED),
+        (Part.KERNEL, Verdict.INCONCLUSIVE, Verdict.INCONCLUSIVE),
+    ],
+)
+def test_what_a_reference_in_the_kernels_place_settles(
+    part: Part, right: Verdict, wrong: Verdict
+) -> None:
+    prediction = replace(CLAIM, part=part)
+    for pool, verdict in (
+        (MadeUp(), right),
+        (MadeUp(ragged_i16=Signal.READ_UNOWNED), wrong),
+    ):
+        pool.substituted = ("kernel_of_theirs",)
+        said = _verdict(pool, prediction)
+        assert said.verdict is verdict, said.reason
+        if verdict is not Verdict.CONFIRMED:
+            assert "a reference stood in for kernel_of_theirs" in said.reason
+
+
+def test_an_error_that_stand_ins_may_cause_confirms_nothing() -> None:
+    both = {"ragged_i16": Signal.ERROR, "single_rank": Signal.ERROR}
+    assert _verdict(MadeUp(Path("engine"), **both)).verdict is Verdict.INCONCLUSIVE
+    assert _verdict(MadeUp(Path("engine"), ragged_i16=Signal.ERROR)).verdict is Verdict.CONFIRMED
+    assert _verdict(MadeUp(**both)).verdict is Verdict.CONFIRMED
