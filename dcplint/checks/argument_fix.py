@@ -11,23 +11,20 @@ from dcplint.findings.changes import PassArgument
 from dcplint.findings.model import Applicability, Fix
 from dcplint.program.program import Method
 
-# What each rank may apply to its own shard as the whole would have it.
-_LOCAL = frozenset(
-    {"k_descale", "k_scale", "logits_soft_cap", "num_splits", "q_descale", "softcap", "v_descale",
-     "v_scale"}
-)  # fmt: skip
-
 
 def pass_on(
     context: Context, method: Method, call: ast.Call, name: str, value: ast.expr
 ) -> Fix | None:
     """Pass the attribute of the impl that the sibling passes.
 
-    None where it is a variable, which need not mean the same here, and for what has to differ
-    between ranks: a window or a slope depends on where a token is, a sink counts once.
+    None where it is a variable, which need not mean the same here, and for what the pack does not
+    say is the same for every shard: a window or a slope depends on where a token is, a sink counts
+    once.
     """
     dotted = dotted_name(value) or ""
-    if name not in _LOCAL or not dotted.startswith("self."):
+    terms = context.contract.pack.terms
+    per_shard = {term.name for term in terms if term.kind == "semantics" and term.per_shard}
+    if name not in per_shard or not dotted.startswith("self."):
         return None
     program, module = context.program, method.owner.module
     first, last = method.facts.lines

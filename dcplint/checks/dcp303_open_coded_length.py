@@ -54,10 +54,9 @@ from dcplint.facts.positions import position
 from dcplint.findings.model import Evidence, Finding, Role, Severity
 from dcplint.flow.functions import Function, Universe
 from dcplint.source.location import Tree
-from dcplint.units.evaluate import NotArithmetic
 from dcplint.units.expressions import written
 from dcplint.units.lattice import shifts_local
-from dcplint.units.proof import Counterexample, Fault, formula
+from dcplint.units.proof import Counterexample, Fault, counterexample, local_lengths
 
 RULE = Rule(
     code="DCP303",
@@ -127,47 +126,14 @@ def _wrong(function: Function, ignores_interleave: bool) -> Iterator[_Wrong]:
     found: dict[Position, _Wrong] = {}
     right: set[Position] = set()
     for entry in written(function):
-        for node in _outermost(entry.meaning):
+        for node in local_lengths(entry.meaning):
             place = position(node) if hasattr(node, "lineno") else position(entry.node)
-            example = _counterexample(node, ignores_interleave)
+            example = counterexample(node, ignores_interleave)
             if example is None:
                 right.add(place)
             else:
                 found.setdefault(place, _Wrong(node, place, example))
     yield from (wrong for place, wrong in sorted(found.items()) if place not in right)
-
-
-def _outermost(node: ast.expr) -> Iterator[ast.expr]:
-    """The largest parts of an expression that are meant as local lengths."""
-    found = formula(node)
-    try:
-        meant = found is not None and found.is_meant_as_local()
-    except NotArithmetic:
-        meant = False
-    if meant:
-        # A right formula inside says that what is around it is done on purpose.
-        inner = [part for child in ast.iter_child_nodes(node) for part in _expressions(child)]
-        rights = [part for part in inner if _counterexample(part, False) is None]
-        yield from rights or [node]
-        return
-    for child in ast.iter_child_nodes(node):
-        yield from _expressions(child)
-
-
-def _expressions(node: ast.AST) -> Iterator[ast.expr]:
-    if isinstance(node, ast.expr):
-        yield from _outermost(node)
-    else:
-        for child in ast.iter_child_nodes(node):
-            yield from _expressions(child)
-
-
-def _counterexample(node: ast.expr, ignores_interleave: bool) -> Counterexample | None:
-    found = formula(node)
-    try:
-        return found.counterexample(ignores_interleave) if found is not None else None
-    except NotArithmetic:
-        return None
 
 
 def _finding(context: Context, function: Function, wrong: _Wrong) -> Finding:

@@ -88,6 +88,7 @@ _WORDS = {  # kinds of term, and what their names are
     "heads": "a name",
     "semantics": "a name",
 }
+_ABOUT_WORDS = {"merges": "base", "semantics": "per-shard"}
 
 
 def load_pack(
@@ -151,6 +152,9 @@ class _Fields:
         if node.kind != "flag":
             self.fail(key, f"must be true or false, got {node}")
         return node.truth
+
+    def flag_or(self, key: str) -> bool:
+        return self.optional(key) is not None and self.flag(key)
 
     def count(self, key: str) -> int:
         node = self.required(key)
@@ -490,7 +494,7 @@ class _Loader:
             name=fields.text("name", "a name"),
             record=fields.text("record", "a dotted name"),
             summary=fields.text("summary", "a sentence"),
-            optional=fields.optional("optional") is not None and fields.flag("optional"),
+            optional=fields.flag_or("optional"),
             releases=fields.releases(),
             source=fields.source(),
             localises=fields.text_or("localises", "a name", None),
@@ -584,10 +588,11 @@ class _Loader:
         for kind, what in _WORDS.items():
 
             def term(node: Node, where: str, kind: str = kind, what: str = what) -> Term:
-                keys = "name base releases source" if kind == "merges" else "name releases source"
+                keys = f"name {_ABOUT_WORDS.get(kind, '')} releases source"
                 entry = self.fields(node, where, keys)
                 name, base = entry.text("name", what), entry.text_or("base", "a name", None)
-                return Term(kind, name, entry.releases(), entry.source(), base)
+                per_shard = entry.flag_or("per-shard")
+                return Term(kind, name, entry.releases(), entry.source(), base, per_shard)
 
             terms.extend(fields.items(kind, term))
         return tuple(terms), fields.texts("neutral", "a name")

@@ -371,7 +371,9 @@ class KernelArgument:
 class Term:
     """One word of the vocabulary. `kind` is the field of `Vocabulary` it belongs to.
 
-    base: of a merge, the parameter that says whether the LSEs are natural logarithms.
+    base: of a merge, the parameter that says whether the LSEs are natural logarithms. per_shard: of
+    an argument of attention kernels, that each rank may pass it for its shard just as one rank
+    passes it for the whole.
     """
 
     kind: str
@@ -379,6 +381,7 @@ class Term:
     releases: Releases
     source: Source
     base: str | None = None
+    per_shard: bool = False
 
 
 @dataclass(frozen=True, slots=True)

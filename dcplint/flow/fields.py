@@ -62,7 +62,8 @@ class FieldFlow:
         return Tracer(self.universe)
 
     @cached_property
-    def _tracer_without_dcp(self) -> Tracer:
+    def tracer_without_dcp(self) -> Tracer:
+        """The same with DCP off."""
         return Tracer(self.universe, on=False)
 
     @cached_property
@@ -287,7 +288,7 @@ class FieldFlow:
 
     def serves_without_dcp(self, fallback: Fallback) -> bool:
         """Whether the value may be derived with DCP off, where nobody owes the field."""
-        tracer, function = self._tracer_without_dcp, fallback.function
+        tracer, function = self.tracer_without_dcp, fallback.function
         if not can_derive(tracer, fallback) or not tracer.is_live(function):
             return False
         found = tracer.before(function, fallback.statement, fallback.path)

@@ -288,6 +288,16 @@ class UnitFlow:
         dotted = self.called(function, call)
         return self._localizers.get(dotted)
 
+    def sharded(self, function: Function, call: ast.Call) -> ast.expr | None:
+        """The lengths of which `call` gives this rank's share; None where it gives other things."""
+        localizer = self.localizer(function, call)
+        if localizer is None:
+            return None
+        rank = _passed(call, localizer, localizer.rank)
+        if rank is None or isinstance(rank, ast.Constant):
+            return None
+        return _passed(call, localizer, localizer.length)
+
     def called(self, function: Function, call: ast.Call) -> str:
         """The absolute dotted name of what is called, as far as imports tell."""
         dotted = dotted_name(call.func)

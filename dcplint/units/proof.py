@@ -216,3 +216,40 @@ def _read(node: ast.expr, needed: set[Role], allowed: set[Role]) -> Formula | No
     except NotArithmetic:
         return None
     return found
+
+
+def local_lengths(node: ast.expr) -> Iterator[ast.expr]:
+    """The largest parts of an expression that are meant as local lengths."""
+    found = formula(node)
+    try:
+        meant = found is not None and found.is_meant_as_local()
+    except NotArithmetic:
+        meant = False
+    if meant:
+        # A right formula inside says that what is around it is done on purpose.
+        inner = [part for child in ast.iter_child_nodes(node) for part in _expressions(child)]
+        rights = [part for part in inner if counterexample(part, False) is None]
+        yield from rights or [node]
+        return
+    for child in ast.iter_child_nodes(node):
+        yield from _expressions(child)
+
+
+def _expressions(node: ast.AST) -> Iterator[ast.expr]:
+    if isinstance(node, ast.expr):
+        yield from local_lengths(node)
+    else:
+        for child in ast.iter_child_nodes(node):
+            yield from _expressions(child)
+
+
+def counterexample(node: ast.expr, ignores_interleave: bool) -> Counterexample | None:
+    """The smallest case in which `node` is not the local length; see `Formula`.
+
+    ignores_interleave: whether an interleave size that it does not take may be other than 1.
+    """
+    found = formula(node)
+    try:
+        return found.counterexample(ignores_interleave) if found is not None else None
+    except NotArithmetic:
+        return None
