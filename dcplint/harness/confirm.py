@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,18 +48,18 @@ def choose_device(device: str) -> str:
 
 
 def find_engine(
-    paths: tuple[Path, ...], engine_path: Path | None, judged: frozenset[str] | None
+    paths: Iterable[Path], engine_path: Path | None, judged: frozenset[str] | None
 ) -> Path | None:
     """The folder of the engine whose backends are to be run; None where there is none.
 
-    `engine_path`, else the checked tree itself, else what is installed. judged: the engines that
-    the paths were checked against, None where that is not known.
+    `engine_path`, else the tree that `paths` lie in, else what is installed. judged: the engines
+    that the paths were checked against, None where that is not known.
     """
     if judged is not None and _ENGINE not in judged:
         return None
     if engine_path is not None:
         return engine_path.absolute()
-    for path in paths or (Path(),):
+    for path in paths:
         for folder in (path.absolute(), *path.absolute().parents):
             if (folder / _ENGINE / "__init__.py").is_file():
                 return folder

@@ -36,7 +36,8 @@ class Prediction:
     topics: words of a finding's message that single out one of the probes, where the rule speaks
     of several features. may_refuse: whether a backend that refuses a feature does right.
     alone: it is about what comes of having several ranks, so an engine's impl, which runs on
-    stand-ins, must be right on one rank alone. part: what it is about.
+    stand-ins, must be right on one rank alone. part: what it is about. half: whether it
+    shows in half precision only.
     """
 
     probes: tuple[str, ...]
@@ -45,6 +46,7 @@ class Prediction:
     may_refuse: bool = False
     alone: bool = False
     part: Part = Part.AROUND
+    half: bool = False
 
     def about(self, message: str) -> Prediction | None:
         """What is predicted of the feature that `message` names; None for one without a probe."""
@@ -92,7 +94,9 @@ PREDICTIONS: dict[str, Prediction] = {
     "DCP402": Prediction(
         ("ragged-i16",), frozenset({Signal.LSE_BASE, Signal.OUTPUT_MERGED}), part=Part.KERNEL
     ),
-    "DCP403": Prediction(("ragged-i16",), frozenset({Signal.LSE_PRECISION}), part=Part.KERNEL),
+    "DCP403": Prediction(
+        ("ragged-i16",), frozenset({Signal.LSE_PRECISION}), part=Part.KERNEL, half=True
+    ),
     "DCP404": _FEATURE,
     "DCP405": Prediction(
         ("heads", "value-size"), _READS | _LSES | _OUTPUTS | {Signal.ERROR}, part=Part.GIVEN

@@ -44,6 +44,7 @@ def feature_probes(claims: Claims, world_size: int) -> tuple[Probe, ...]:
     geometry = geometry_for(claims)
     query_len = min(2, claims.max_query_len)
     batch = Batch((133, 37, 3), (1, query_len, query_len))
+    batches = (batch, _fresh(claims))
     large = replace(batch, magnitude=4.0)
     windowed = replace(geometry, window=20)
     capped = replace(geometry, soft_cap=2.0)
@@ -51,10 +52,10 @@ def feature_probes(claims: Claims, world_size: int) -> tuple[Probe, ...]:
     many, one = Topology(world_size, 4), Topology(1, 4)
     once = "do the sinks count once over ranks?"
     offered = (
-        (claims.window, Probe("window", "does it span ranks?", (batch,), many, windowed)),
+        (claims.window, Probe("window", "does it span ranks?", batches, many, windowed)),
         (claims.soft_cap, Probe("soft-cap", "are scores capped?", (large,), many, capped)),
-        (claims.sinks, Probe("sinks-n1", once, (batch,), one, with_sinks)),
-        (claims.sinks, Probe(f"sinks-n{world_size}", once, (batch,), many, with_sinks)),
+        (claims.sinks, Probe("sinks-n1", once, batches, one, with_sinks)),
+        (claims.sinks, Probe(f"sinks-n{world_size}", once, batches, many, with_sinks)),
     )
     return tuple(probe for claimed, probe in offered if claimed)
 
@@ -89,22 +90,27 @@ def all_probes(claims: Claims, world_size: int) -> tuple[Probe, ...]:
     )
 
 
+def _fresh(claims: Claims) -> Batch:
+    """Requests without any context, for which backends may have a path of their own."""
+    length = min(5, claims.max_query_len)
+    return Batch((length, length), (length, length))
+
+
 def _sharding(claims: Claims, topology: Topology) -> Iterator[Probe]:
     cycle = topology.world_size * topology.interleave
     suffix = f"-i{topology.interleave}"
 
-    def probe(name: str, question: str, batch: Batch, kv_heads: int = 1) -> Probe:
+    def probe(name: str, question: str, *batches: Batch, kv_heads: int = 1) -> Probe:
         layer = geometry_for(claims, kv_heads)
-        return Probe(name + suffix, question, (batch,), topology, layer)
+        return Probe(name + suffix, question, batches, topology, layer)
 
     turns = max(1, 64 // cycle)
     ragged = (2 * turns * cycle + cycle // 3 + 1, turns * cycle + cycle // 2 + 1, cycle + 1)
     whole = "do the shards of ragged lengths add up?"
     yield probe("ragged", whole, Batch(ragged, (1, 1, 1)), kv_heads=2)
     short = (max(1, cycle - 1), max(1, topology.interleave // 2), 1)
-    yield probe(
-        "short", "what do ranks return that hold nothing of a sequence?", Batch(short, (1, 1, 1))
-    )
+    nothing = "what do ranks return that hold nothing of a sequence?"
+    yield probe("short", nothing, Batch(short, (1, 1, 1)), _fresh(claims))
     yield probe(
         "whole-cycles",
         "is a length of whole cycles right?",

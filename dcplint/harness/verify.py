@@ -130,6 +130,8 @@ class Verifier:
         """
         at = "" if site is None else f"{site[0]}:{site[1]}"
         base = replace(self._template, target=target, kernels=kernels, site=at)
+        if prediction.half and base.dtype == "float32":
+            base = replace(base, dtype="float16")
         try:
             described = self._pool.describe(target, base.world_size)
         except PoolError as error:

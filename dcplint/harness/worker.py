@@ -30,6 +30,8 @@ from dcplint.harness.ledger import Unavailable
 from dcplint.harness.model import Execution, Measurement, Probe, Signal
 from dcplint.harness.site import Watch, watch
 
+COMPILED_OP = "needs a compiled op of the engine:"
+
 
 def prepare(device: str, engine: str) -> dict[str, Any]:
     """Import everything once, choose compiled or interpreted, and check the machine's arithmetic.
@@ -227,7 +229,7 @@ def _lacking(error: Any) -> str:
         if _is_ours(error):
             return f"what stands in for the engine does not do: {type(error).__name__}: {said}"
         if "_OpNamespace" in said:
-            return f"needs a compiled op of the engine: {said.rpartition(' ')[2]}"
+            return f"{COMPILED_OP} {said.rpartition(' ')[2]}"
         if "Torch not compiled with CUDA" in said or "No CUDA GPUs" in said:
             return "needs a GPU and a torch built for it"
         error = error.__cause__
@@ -235,7 +237,12 @@ def _lacking(error: Any) -> str:
 
 
 def _is_ours(error: BaseException) -> bool:
-    """Whether it was raised in what the harness puts in an engine's place."""
+    """Whether it was raised in what the harness puts in an engine's place.
+
+    An assertion there speaks of what it was given, which the original would not take either.
+    """
+    if isinstance(error, AssertionError):
+        return False
     frames = [f.filename for f in traceback.extract_tb(error.__traceback__)]
     own = [f for f in frames if "torch" not in Path(f).parts]
     return bool(own) and Path(own[-1]).parent == Path(__file__).parent / "vllm"

@@ -46,6 +46,21 @@ def test_flash_attention_is_right_around_a_kernel_that_was_replaced(pool: Pool) 
         assert run.substituted == ("flash_attn_varlen_func",)
 
 
+def test_sinks_are_lost_between_ranks_and_kept_on_one(pool: Pool) -> None:
+    """DCP404 of `FlashAttentionImpl._forward_with_dcp`."""
+    alone, sharded = _runs(pool, FLASH, ("sinks-n1", "sinks-n2"))
+    assert alone.worst is None, alone.worst
+    assert sharded.worst is not None
+    assert sharded.worst.signal is Signal.OUTPUT_MERGED
+
+
+def test_an_lse_kept_in_half_precision_is_measured(pool: Pool) -> None:
+    """DCP403 of `TritonMLAImpl.forward_mqa`."""
+    ((_, run),) = pool.run([Job(MLA, "short-i1", 2, "float16")])
+    assert run.worst is None, run.worst
+    assert any(m.signal is Signal.LSE_PRECISION and m.measured > 1e-4 for m in run.measurements)
+
+
 PLANTED = Path(__file__).parent / "planted.py"
 
 

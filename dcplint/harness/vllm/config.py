@@ -111,6 +111,7 @@ def make_config(geometry: Geometry, placement: Placement, layers: dict[str, Any]
             cache_dtype="auto",
             block_size=geometry.page_size,
             num_gpu_blocks=placement.num_pages,
+            kv_cache_layout="LBHNC",  # as the harness lays it out, from 0.29 on
         ),
         scheduler_config=Settings(
             "scheduler_config", max_num_seqs=MAX_REQS, max_num_batched_tokens=MAX_TOKENS

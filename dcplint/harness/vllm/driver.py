@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -30,7 +31,10 @@ class VllmDriver:
     def claims(self, target: type) -> Claims:
         """Read off the backend's classes."""
         backend = _backend_of(target)
-        is_mla = _is_a(backend.get_impl_cls(), "MLAAttentionImpl")
+        impl = backend.get_impl_cls()
+        is_mla = _is_a(impl, "MLAAttentionImpl")
+        # What the constructor takes: one that cannot serve it raises, and so refuses.
+        taken = () if is_mla else inspect.signature(impl.__init__).parameters
         builder = backend.get_builder_cls()
         support = getattr(builder, "query_len_support", None)
         varlen = getattr(support, "name", "") == "VARLEN"
@@ -38,9 +42,9 @@ class VllmDriver:
             is_mla=is_mla,
             self_merging=not is_mla,
             max_query_len=1 if is_mla and not varlen else _ANY_LENGTH,
-            window=False,
-            soft_cap=False,
-            sinks=False,
+            window=False,  # the engine's caches refuse one under DCP
+            soft_cap="logits_soft_cap" in taken,
+            sinks="sinks" in taken,
             geometry=_mla_geometry() if is_mla else _GQA_GEOMETRY,
         )
 

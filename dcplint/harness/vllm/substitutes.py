@@ -81,6 +81,7 @@ def concat_and_cache_mla(
     slot_mapping: torch.Tensor,
     kv_cache_dtype: str = "auto",
     scale: Any = None,
+    skip_scale: bool = False,
 ) -> None:
     """Store kv_c [T, C] beside k_pe [T, R] at slots [T] of a cache [pages, page size, C + R]."""
     note_stub("op concat_and_cache_mla: stores rows, in torch")
@@ -166,10 +167,10 @@ def _row(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """One request's keys and values."""
     if block_table is None:
-        assert cu_seqlens_k is not None
+        assert cu_seqlens_k is not None, "without a block table, cu_seqlens_k is needed"
         start, end = int(cu_seqlens_k[row]), int(cu_seqlens_k[row + 1])
         return k[start:end], v[start:end]
-    assert seqused_k is not None
+    assert seqused_k is not None, "with a block table, seqused_k is needed"
     tokens = torch.arange(min(int(seqused_k[row]), max_seqlen_k))
     page_size = k.shape[1]
     pages, offsets = block_table[row].long()[tokens // page_size], tokens % page_size
@@ -189,10 +190,17 @@ def _flash_attention_version(*arguments: Any, **options: Any) -> int:
     return 2
 
 
+def _flash_attention_takes_sinks(*arguments: Any, **options: Any) -> bool:
+    """So does the reference."""
+    note_stub("flash_attn_supports_sinks() = True")
+    return True
+
+
 _FLASH_ATTENTION: dict[str, Callable[..., Any]] = {
     "flash_attn_varlen_func": flash_attn_varlen_func,
     "get_scheduler_metadata": _no_schedule,
     "get_flash_attn_version": _flash_attention_version,
+    "flash_attn_supports_sinks": _flash_attention_takes_sinks,
     "reshape_and_cache_flash": reshape_and_cache_flash,
 }
 _OPS: tuple[tuple[str, str, Callable[..., Any]], ...] = (
