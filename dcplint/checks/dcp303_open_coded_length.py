@@ -7,7 +7,8 @@ interleave sizes against `(L // (N*I)) * I + clamp(L % (N*I) - r*I, 0, I)`; the 
 smallest case that differs. Python, torch, numpy and Triton spellings are followed through local
 variables. Where the engine has an interleave size and the formula takes none, that is the fault.
 Also a local length that is advanced or rewound, in place or row by row: `local(L) - k` is not
-`local(L - k)`.
+`local(L - k)`. And one that is divided by the ratio of a compressed cache where no code asks for
+chunks of whole entries: `local(L) // k` is `local(L // k)` only if `I % k == 0`.
 
 ## Why it breaks
 A rank then reads a slot that it never wrote, or leaves out one that it holds. Nothing crashes: the
@@ -52,11 +53,21 @@ from dcplint.facts.expressions import dotted_name, shorten
 from dcplint.facts.model import Position
 from dcplint.facts.positions import position
 from dcplint.findings.model import Evidence, Finding, Role, Severity
-from dcplint.flow.functions import Function, Universe
+from dcplint.flow.functions import Function, Universe, callee_name
+from dcplint.flow.origins import Frame
 from dcplint.source.location import Tree
 from dcplint.units.expressions import written
-from dcplint.units.lattice import shifts_local
-from dcplint.units.proof import Counterexample, Fault, counterexample, local_lengths
+from dcplint.units.flow import loaded, operands
+from dcplint.units.lattice import LENGTHS, Space, Value, shifts_local
+from dcplint.units.proof import (
+    Counterexample,
+    Fault,
+    counterexample,
+    divided_late,
+    local_lengths,
+)
+from dcplint.units.roles import Role as Part
+from dcplint.units.roles import role
 
 RULE = Rule(
     code="DCP303",
@@ -69,6 +80,14 @@ RULE = Rule(
 
 _DIVIDES = ("//", "%", "divmod", "cdiv", "div(", "divide(")
 _RIGHT = "(L // (N*I)) * I + clamp(L % (N*I) - r*I, 0, I)"
+_FAULTS = {
+    Fault.WRONG: "is not it",
+    Fault.NO_INTERLEAVE: "ignores the interleave size",
+    Fault.RATIO: "divides by a ratio that a chunk need not be a multiple of",
+}
+_WHOLE = re.compile(r"interleave\w*\)?\s*%")  # whether a chunk is a multiple of a ratio is asked
+_DIVIDED = re.compile(r"//|\b(?:floor_divide|div|divide)_?\(")
+_FLOORS = frozenset({"floor_divide", "div", "divide"})
 _SHIFTED = {
     "+": "L=8, N=4, r=3, I=1, k=1: 3, should be 2",
     "-": "L=8, N=4, r=0, I=1, k=1: 1, should be 2",
@@ -99,10 +118,12 @@ def check(context: Context) -> Iterator[Finding]:
             text = _text(context, function)
             if any(sign in text for sign in _DIVIDES):
                 ignores = interleaved and "interleave" not in surroundings(context, function)
-                for wrong in _wrong(function, ignores):
+                whole = bool(_WHOLE.search(surroundings(context, function)))
+                for wrong in _wrong(function, ignores, whole):
                     yield _finding(context, function, wrong)
     yield from _changed(context)
     yield from _moved(context)
+    yield from _divided(context)
 
 
 def _text(context: Context, function: Function) -> str:
@@ -121,14 +142,14 @@ def surroundings(context: Context, function: Function) -> str:
     return text.lower().replace("repeat_interleave", "")
 
 
-def _wrong(function: Function, ignores_interleave: bool) -> Iterator[_Wrong]:
+def _wrong(function: Function, ignores_interleave: bool, whole: bool) -> Iterator[_Wrong]:
     """The wrong formulas of a function, each once."""
     found: dict[Position, _Wrong] = {}
     right: set[Position] = set()
     for entry in written(function):
         for node in local_lengths(entry.meaning):
             place = position(node) if hasattr(node, "lineno") else position(entry.node)
-            example = counterexample(node, ignores_interleave)
+            example = counterexample(node, ignores_interleave, whole)
             if example is None:
                 right.add(place)
             else:
@@ -138,9 +159,7 @@ def _wrong(function: Function, ignores_interleave: bool) -> Iterator[_Wrong]:
 
 def _finding(context: Context, function: Function, wrong: _Wrong) -> Finding:
     place = context.program.location(function.module, wrong.place)
-    what = (
-        "ignores the interleave size" if wrong.example.fault is Fault.NO_INTERLEAVE else "is not it"
-    )
+    what = _FAULTS[wrong.example.fault]
     return RULE.finding(
         f"`{function.qualname}` computes this rank's local length, and the formula {what}: "
         f"{wrong.example}",
@@ -175,24 +194,27 @@ def _changed(context: Context) -> Iterator[Finding]:
                     yield _shifted(context, function, node, dotted_name(target) or name)
 
 
-def _moved(context: Context) -> Iterator[Finding]:
-    """`localise(L) - k + i`: the local length of a row is that of the row's own global length."""
+def _localising(context: Context, sign: re.Pattern[str]) -> Iterator[Function]:
+    """The functions of the checked tree that localise lengths or read local ones, by their text."""
     contract = context.contract
     sources = {z.function.rpartition(".")[2] for z in contract.localizers}
     sources |= {n.name for n in contract.lengths if n.unit == "local"}
-    steps = {n.name for n in contract.lengths if n.unit.startswith("quer")} | {"arange", "range"}
-    if not sources or not contract.localizers:
-        return
-    sign = re.compile("|".join(rf"\b{name}\b" for name in sorted(steps)))
-    universe = context.fields.universe
     seen: set[Function] = set()
-    for name in sorted(sources):
+    for name in sorted(sources) if contract.localizers else ():
         for spelling in sorted(context.program.spellings(frozenset({name}))):
-            for function in universe.mentioning(spelling, sign):
-                if function in seen or function.module.tree is not Tree.PROJECT:
-                    continue
-                seen.add(function)
-                yield from _moved_in(context, function)
+            for function in context.fields.universe.mentioning(spelling, sign):
+                if function not in seen and function.module.tree is Tree.PROJECT:
+                    seen.add(function)
+                    yield function
+
+
+def _moved(context: Context) -> Iterator[Finding]:
+    """`localise(L) - k + i`: the local length of a row is that of the row's own global length."""
+    contract = context.contract
+    steps = {n.name for n in contract.lengths if n.unit.startswith("quer")} | {"arange", "range"}
+    sign = re.compile("|".join(rf"\b{name}\b" for name in sorted(steps)))
+    for function in _localising(context, sign):
+        yield from _moved_in(context, function)
 
 
 def _moved_in(context: Context, function: Function) -> Iterator[Finding]:
@@ -223,4 +245,70 @@ def _shifted(context: Context, function: Function, node: ast.AugAssign, name: st
         f"local(L {sign} k) is not local(L) {sign} k ({_SHIFTED[sign]})",
         context.program.location(function.module, position(node)),
         symbol=function.qualname,
+    )
+
+
+# Local lengths that are divided
+
+
+def _divided(context: Context) -> Iterator[Finding]:
+    """`localise(L) // k`: what a rank holds of a cache that keeps one entry for k tokens."""
+    for function in _localising(context, _DIVIDED):
+        if _WHOLE.search(surroundings(context, function)):
+            continue
+        for statement in function.homes:
+            found = next(_divisions(context, function, statement), None)
+            if found is not None and _can_divide(context, function, statement):
+                length, ratio = found
+                yield RULE.finding(
+                    f"`{function.qualname}` divides the local length `{shorten(length)}` by "
+                    f"`{shorten(ratio)}`, which a chunk need not be a multiple of: "
+                    f"local(L) // k is not local(L // k) ({divided_late()})",
+                    context.program.location(function.module, position(statement)),
+                    symbol=function.qualname,
+                )
+
+
+def _divisions(
+    context: Context, function: Function, statement: ast.stmt
+) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """(length, ratio) of the divisions of exact local lengths that a statement does."""
+    for length, ratio in _quotients(function, statement):
+        if _is_ratio(context, function, statement, ratio):
+            value = context.units.value(function, statement, length)
+            if isinstance(value, Value) and value.unit.bound is False:
+                if value.unit.space is Space.LOCAL and value.unit.counts in LENGTHS:
+                    yield length, ratio
+
+
+def _quotients(function: Function, statement: ast.stmt) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """(dividend, divisor) of the divisions that round down."""
+    if isinstance(statement, ast.AugAssign) and isinstance(statement.op, ast.FloorDiv):
+        yield loaded(statement.target), statement.value
+    for node in function.own_nodes[statement]:
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv):
+            yield node.left, node.right
+        elif isinstance(node, ast.Call) and callee_name(node).rstrip("_") in _FLOORS:
+            given = operands(node)
+            if len(given) == 2:
+                yield given[0], given[1]
+
+
+def _is_ratio(context: Context, function: Function, statement: ast.stmt, node: ast.expr) -> bool:
+    """Whether an expression is a ratio by its name, or a variable that was given one."""
+    if not isinstance(node, ast.Name) or role(node) is not None:
+        return role(node) is Part.RATIO
+    places = function.graph.at(statement)
+    values = [value for at in places for _, value in context.units.given(function, at, node.id)]
+    return bool(values) and all(role(value) is Part.RATIO for value in values)
+
+
+def _can_divide(context: Context, function: Function, statement: ast.stmt) -> bool:
+    """Whether a statement runs under DCP, with a ratio that its class does not refuse then."""
+    if not context.fields.tracer.can_run(function, statement):
+        return False
+    owner = function.owner
+    return owner is None or any(
+        context.outputs.refused.allows(owner, Frame(function), place)
+        for place in function.graph.at(statement)
     )

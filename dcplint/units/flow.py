@@ -249,35 +249,35 @@ class UnitFlow:
         localizer = self.localizer(frame.function, call)
         if localizer is not None:
             return self._localised(frame, at, call, localizer)
-        operands = _operands(call)
+        parts = operands(call)
         if name in READING or name in _MOVING:
-            found = self._evaluate(frame, at, operands[0]) if operands else None
+            found = self._evaluate(frame, at, parts[0]) if parts else None
             return replace(found, on_device=False) if isinstance(found, Value) else found
         if name in _COUNTING:
             return Value(Unit(Space.GLOBAL, Counts.OFFSETS))
-        if name.rstrip("_") in _KEEPING and operands:
-            found = self._evaluate(frame, at, operands[0])
+        if name.rstrip("_") in _KEEPING and parts:
+            found = self._evaluate(frame, at, parts[0])
             if isinstance(found, Value) and found.on_device and _may_move(call):
                 return replace(found, on_device=False)
             return found
-        if name in ("min", "max") and len(operands) == 1:
-            found = self._evaluate(frame, at, operands[0])
+        if name in ("min", "max") and len(parts) == 1:
+            found = self._evaluate(frame, at, parts[0])
             if name == "max" and isinstance(found, Value):
                 # Of what differs between ranks the largest differs too, and is no common bound.
                 bound = True if found.unit.space is Space.GLOBAL or found.unit.bound else None
                 return replace(found, unit=replace(found.unit, bound=bound))
             return None
-        if name in _CHOOSING and len(operands) > 1:
-            chosen = operands[1:] if name == "where" else operands
+        if name in _CHOOSING and len(parts) > 1:
+            chosen = parts[1:] if name == "where" else parts
             return joined(self._evaluate(frame, at, operand) for operand in chosen)
-        if name in _ADDING and len(operands) == 2:
+        if name in _ADDING and len(parts) == 2:
             operator = ast.Add() if name == "add" else ast.Sub()
-            total = ast.BinOp(operands[0], operator, operands[1])
+            total = ast.BinOp(parts[0], operator, parts[1])
             return self._evaluate(frame, at, _like(call, total))
-        if name in _DIVIDING and len(operands) == 2:
+        if name in _DIVIDING and len(parts) == 2:
             mark = Mark(frame.function, call, shorten(call))
             rounded = name in _ROUNDING
-            return self._divided(frame, at, operands[0], operands[1], rounded, mark)
+            return self._divided(frame, at, parts[0], parts[1], rounded, mark)
         return self._returned(frame, at, call)
 
     def localizer(self, function: Function, call: ast.Call) -> Localizer | None:
@@ -519,7 +519,7 @@ class UnitFlow:
             target = target.value
         if dotted_name(target) != path:
             return _UNTOUCHED
-        changed = _like(statement, ast.BinOp(_loaded(target), statement.op, statement.value))
+        changed = _like(statement, ast.BinOp(loaded(target), statement.op, statement.value))
         found = self._evaluate(frame, place, changed)
         if whole:
             return found
@@ -739,7 +739,7 @@ def _words(annotation: str) -> Iterator[str]:
                 yield dotted
 
 
-def _operands(call: ast.Call) -> list[ast.expr]:
+def operands(call: ast.Call) -> list[ast.expr]:
     """What an elementwise operation is applied to: the receiver of a method first."""
     given = list(call.args)
     callee = call.func
@@ -778,7 +778,8 @@ def _base(node: ast.expr) -> str | None:
     return dotted_name(node)
 
 
-def _loaded(target: ast.expr) -> ast.expr:
+def loaded(target: ast.expr) -> ast.expr:
+    """What a target holds, as an expression."""
     dotted = dotted_name(target)
     return ast.parse(dotted, mode="eval").body if dotted is not None else target
 

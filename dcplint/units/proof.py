@@ -1,7 +1,8 @@
 """Whether an expression is the number of tokens that one rank holds, by enumeration.
 
 `local(L) = (L // (N*I)) * I + clamp(L % (N*I) - r*I, 0, I)`: token `i` lives on rank
-`(i // I) % N`.
+`(i // I) % N`. Of a cache that keeps one entry for k tokens, `local(L // k)`; where whole entries
+lie in a chunk (`I % k == 0`), the chunk may be counted in entries, and `local(L) // k` is the same.
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ from __future__ import annotations
 import ast
 import enum
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import product
 
 from dcplint.units.evaluate import NotArithmetic, evaluate
 from dcplint.units.roles import Role, role
@@ -17,6 +19,7 @@ from dcplint.units.roles import Role, role
 _LENGTHS = (*range(25), 48, 63, 64, 65)
 _SIZES = (2, 3, 4, 8)
 _INTERLEAVES = (1, 2, 16)
+_RATIOS = (2, 4)
 _MOST = 120  # nodes of an expression worth evaluating
 
 
@@ -25,6 +28,7 @@ class Fault(enum.Enum):
 
     WRONG = "wrong"  # for the interleave size it takes, or for 1 where it takes none
     NO_INTERLEAVE = "interleave"  # right for an interleave size of 1, and takes none
+    RATIO = "ratio"  # right without a ratio, and where chunks hold whole entries
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +39,17 @@ class Point:
     size: int
     rank: int
     interleave: int
+    ratio: int = 1
+
+    @property
+    def entries(self) -> frozenset[int]:
+        """The numbers of entries that the rank may hold: by chunks of entries, or of tokens."""
+        whole = replace(self, length=self.length // self.ratio, ratio=1)
+        if self.interleave % self.ratio:
+            return frozenset({whole.local})
+        return frozenset(
+            {whole.local, replace(whole, interleave=self.interleave // self.ratio).local}
+        )
 
     @property
     def local(self) -> int:
@@ -61,6 +76,7 @@ class Point:
             Role.SIZE: self.size,
             Role.RANK: self.rank,
             Role.INTERLEAVE: self.interleave,
+            Role.RATIO: self.ratio,
         }
         return values[part]
 
@@ -76,16 +92,21 @@ class Counterexample:
     def __str__(self) -> str:
         p = self.point
         case = f"L={p.length}, N={p.size}, r={p.rank}, I={p.interleave}"
-        return f"{case}: {self.value}, should be {p.local}"
+        if p.ratio != 1:
+            case += f", k={p.ratio}"
+        return f"{case}: {self.value}, should be {min(p.entries)}"
 
 
 @dataclass(frozen=True, slots=True)
 class Formula:
-    """An expression over one length, the world size, the rank, and perhaps the interleave size."""
+    """An expression over one length, the world size, the rank, and perhaps the interleave size.
+
+    parts: by identity of the node.
+    """
 
     node: ast.expr
     takes_interleave: bool
-    parts: Mapping[int, Role]  # by identity of the node
+    parts: Mapping[int, Role]
 
     def at(self, point: Point) -> int:
         """Its value in one case."""
@@ -109,10 +130,11 @@ class Formula:
             for length in range(9)
         )
 
-    def counterexample(self, knows_interleave: bool) -> Counterexample | None:
+    def counterexample(self, knows_interleave: bool, whole: bool = False) -> Counterexample | None:
         """The smallest case in which it is wrong. Cases of an empty sequence come last.
 
         knows_interleave: whether the engine has an interleave size other than 1 at all.
+        whole: whether chunks are known to hold whole entries of a compressed cache.
         """
         own = _INTERLEAVES if self.takes_interleave else (1,)
         found = self._wrong(own)
@@ -122,24 +144,43 @@ class Formula:
             found = self._wrong(_INTERLEAVES)
             if found is not None:
                 return Counterexample(Fault.NO_INTERLEAVE, found, self.at(found))
+        if not whole and self._divides_late(own):
+            found = self._wrong(own, _RATIOS)
+            if found is not None:
+                return Counterexample(Fault.RATIO, found, self.at(found))
         return None
 
-    def _wrong(self, interleaves: tuple[int, ...]) -> Point | None:
+    def _divides_late(self, interleaves: tuple[int, ...]) -> bool:
+        """Whether it is `local(L) // k`."""
+        if Role.RATIO not in self.parts.values():
+            return False
+        return all(self.at(p) == p.local // p.ratio for p in _points(interleaves, _RATIOS))
+
+    def _wrong(self, interleaves: tuple[int, ...], ratios: tuple[int, ...] = (1,)) -> Point | None:
         empty: Point | None = None
-        for point in _points(interleaves):
-            if self.at(point) != point.local:
+        for point in _points(interleaves, ratios):
+            if self.at(point) not in point.entries:
                 if point.length:
                     return point
                 empty = empty or point
         return empty
 
 
-def _points(interleaves: tuple[int, ...]) -> Iterator[Point]:
+def _points(interleaves: tuple[int, ...], ratios: tuple[int, ...] = (1,)) -> Iterator[Point]:
     for length in _LENGTHS:
         for size in _SIZES:
-            for interleave in interleaves:
+            for interleave, ratio in product(interleaves, ratios):
                 for rank in range(size):
-                    yield Point(length, size, rank, interleave)
+                    yield Point(length, size, rank, interleave, ratio)
+
+
+def divided_late() -> Counterexample:
+    """The smallest case in which `local(L) // k` is not the number of entries that a rank holds."""
+    return next(
+        Counterexample(Fault.RATIO, point, point.local // point.ratio)
+        for point in _points((1,), _RATIOS)
+        if point.local // point.ratio not in point.entries
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +227,7 @@ def wrong_owner(node: ast.expr) -> OwnerExample | None:
 
 def formula(node: ast.expr) -> Formula | None:
     """`node` as a formula, where nothing but one length and the layout goes into it."""
-    return _read(node, {Role.LENGTH, Role.SIZE, Role.RANK}, {Role.INTERLEAVE})
+    return _read(node, {Role.LENGTH, Role.SIZE, Role.RANK}, {Role.INTERLEAVE, Role.RATIO})
 
 
 def _read(node: ast.expr, needed: set[Role], allowed: set[Role]) -> Formula | None:
@@ -226,7 +267,11 @@ def local_lengths(node: ast.expr) -> Iterator[ast.expr]:
     except NotArithmetic:
         meant = False
     if meant:
-        # A right formula inside says that what is around it is done on purpose.
+        # A right formula inside says that what is around it is done on purpose, but for a ratio.
+        example = counterexample(node, False)
+        if example is not None and example.fault is Fault.RATIO:
+            yield node
+            return
         inner = [part for child in ast.iter_child_nodes(node) for part in _expressions(child)]
         rights = [part for part in inner if counterexample(part, False) is None]
         yield from rights or [node]
@@ -243,13 +288,15 @@ def _expressions(node: ast.AST) -> Iterator[ast.expr]:
             yield from _expressions(child)
 
 
-def counterexample(node: ast.expr, ignores_interleave: bool) -> Counterexample | None:
-    """The smallest case in which `node` is not the local length; see `Formula`.
+def counterexample(
+    node: ast.expr, ignores_interleave: bool, whole: bool = False
+) -> Counterexample | None:
+    """The smallest case in which `node` is not the local length; see `Formula.counterexample`.
 
     ignores_interleave: whether an interleave size that it does not take may be other than 1.
     """
     found = formula(node)
     try:
-        return found.counterexample(ignores_interleave) if found is not None else None
+        return found.counterexample(ignores_interleave, whole) if found is not None else None
     except NotArithmetic:
         return None

@@ -1,4 +1,4 @@
-"""Which part a name plays in length arithmetic: length, world size, rank or interleave size.
+"""Which part a name plays in length arithmetic: length, world size, rank, interleave size or ratio.
 
 Engines, kernels and plugins spell these in few ways (`dcp_world_size`, `CP_SIZE`, `cp_interleave`),
 as attributes, parameters and compile-time constants alike, so the last name decides.
@@ -15,6 +15,7 @@ from dcplint.facts.expressions import dotted_name
 _SIZE = re.compile(r"(attn_)?(d?cp|total_cp)_(world_)?size|decode_context_parallel_size", re.I)
 _RANK = re.compile(r"(attn_)?(d?cp|total_cp)_rank", re.I)
 _INTERLEAVE = re.compile(r"((d?cp|kv_cache|cp_kv_cache)_)*interleave(_size)?", re.I)
+_RATIO = re.compile(r"(\w+_)?(compress(ion)?_?)?ratio", re.I)
 _LENGTH = frozenset({"len", "lens", "length", "lengths", "seqlen", "seqlens", "tokens"})
 _INDEX = frozenset({"pos", "position", "positions", "slot", "slots"})
 _OTHER = frozenset(
@@ -31,6 +32,7 @@ class Role(enum.Enum):
     RANK = "r"
     INTERLEAVE = "I"
     INDEX = "i"
+    RATIO = "k"  # how many tokens one entry of a compressed cache stands for
 
 
 def role(node: ast.expr) -> Role | None:
@@ -50,6 +52,8 @@ def role(node: ast.expr) -> Role | None:
         return Role.RANK
     if _INTERLEAVE.fullmatch(name):
         return Role.INTERLEAVE
+    if _RATIO.fullmatch(name):
+        return Role.RATIO
     words = set(name.lower().split("_"))
     if words & _OTHER:
         return None

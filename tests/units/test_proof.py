@@ -5,7 +5,15 @@ import ast
 import pytest
 
 from dcplint.units.evaluate import NotArithmetic, evaluate
-from dcplint.units.proof import Fault, Formula, Point, formula, is_cap, wrong_owner
+from dcplint.units.proof import (
+    Fault,
+    Formula,
+    Point,
+    divided_late,
+    formula,
+    is_cap,
+    wrong_owner,
+)
 
 RIGHT = {
     "canonical": "seq_lens // (dcp_size * cp_interleave) * cp_interleave + clamp("
@@ -80,6 +88,26 @@ def test_wrong_shows_the_smallest_case(text: str) -> None:
     example = found.counterexample(knows_interleave=True)
     assert example is not None and example.fault is Fault.WRONG
     assert str(example) == WRONG[text]
+
+
+LATE = "(seq_len // dcp_size + (dcp_rank < seq_len % dcp_size)) // compress_ratio"
+EARLY = "seq_len // k_ratio // dcp_size + (dcp_rank < seq_len // k_ratio % dcp_size)"
+
+
+def test_a_ratio_divides_the_length_and_not_the_share() -> None:
+    late = _formula(LATE).counterexample(knows_interleave=False)
+    assert late is not None and late.fault is Fault.RATIO
+    assert str(late) == str(divided_late()) == "L=2, N=2, r=0, I=1, k=2: 0, should be 1"
+    assert _formula(LATE).counterexample(knows_interleave=False, whole=True) is None
+    assert _formula(EARLY).counterexample(knows_interleave=False) is None
+    # Rounded up it is how many entries have begun, which is another quantity.
+    begun = LATE.replace("(seq", "-(-(seq", 1) + ")"
+    assert _formula(begun).counterexample(knows_interleave=False) is None
+
+
+def test_chunks_of_whole_entries_may_be_counted_in_entries() -> None:
+    for point in (Point(40, 2, 1, 4, 4), Point(37, 4, 2, 2, 2), Point(31, 3, 0, 4, 2)):
+        assert point.local // point.ratio in point.entries
 
 
 @pytest.mark.parametrize("text", OTHER)
