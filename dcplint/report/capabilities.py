@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from dcplint import __version__
-from dcplint.findings.model import Location, Tree
 from dcplint.program.attributes import Kind
 from dcplint.program.matrix import Cell, Row
 from dcplint.report.escape import printable
-from dcplint.report.model import Engine
+from dcplint.report.markup import code, prose, table
+from dcplint.report.model import Engine, place_of
 from dcplint.report.view import View
 
 _KIND_COLORS = {Kind.DEFAULT: "yellow", Kind.UNKNOWN: "magenta", Kind.INHERITED: "cyan"}
@@ -29,7 +29,10 @@ class Matrix:
 def text(matrices: Sequence[Matrix], view: View) -> Iterator[str]:
     """One block per class, one line per capability, each with the place that says it."""
     for matrix in matrices:
-        yield view.paint(_title(matrix), bold=True)
+        yield view.paint(matrix.engine.title, bold=True)
+        if not matrix.capabilities:
+            yield from ("", _silent(matrix.engine))
+            continue
         width = max(map(len, matrix.capabilities), default=0)
         for row in matrix.rows:
             yield ""
@@ -43,17 +46,28 @@ def text(matrices: Sequence[Matrix], view: View) -> Iterator[str]:
 def markdown(matrices: Sequence[Matrix], _: View) -> Iterator[str]:
     """One table per engine, a row per class."""
     for matrix in matrices:
-        yield f"### {_title(matrix)}"
+        yield f"### {prose(matrix.engine.title)}"
         yield ""
-        yield "| class | kind | " + " | ".join(f"`{name}`" for name in matrix.capabilities) + " |"
-        yield "|---|---|" + "---|" * len(matrix.capabilities)
-        for row in matrix.rows:
-            cells = " | ".join(
-                f"{_value(cell)} · {cell.resolution.kind.value}" for cell in row.cells
-            )
-            place = f"{row.location.path}:{row.location.line}"
-            yield f"| `{row.symbol.facts.qualname}` {_cell_text(place)} | {row.level} | {cells} |"
+        if matrix.capabilities:
+            header = ("class", "kind", *map(code, matrix.capabilities))
+            yield from table(header, map(_cells, matrix.rows))
+        else:
+            yield prose(_silent(matrix.engine))
         yield ""
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    name, place = code(row.symbol.facts.qualname), prose(place_of(row.location))
+    said = (f"{prose(_value(cell))} · {cell.resolution.kind.value}" for cell in row.cells)
+    return f"{name} {place}", row.level, *said
+
+
+def _silent(engine: Engine) -> str:
+    return (
+        f"No class of {engine.name} {engine.release} states whether it serves DCP, as far as its "
+        "pack knows, so there is nothing to list. `dcplint check` runs the rules that ask for no "
+        "such statement."
+    )
 
 
 def as_json(matrices: Sequence[Matrix], _: View) -> Iterator[str]:
@@ -63,11 +77,7 @@ def as_json(matrices: Sequence[Matrix], _: View) -> Iterator[str]:
         "tool": {"name": "dcplint", "version": __version__},
         "matrices": [
             {
-                "engine": {
-                    "name": matrix.engine.name,
-                    "release": matrix.engine.release,
-                    "source": matrix.engine.source,
-                },
+                "engine": asdict(matrix.engine),
                 "capabilities": list(matrix.capabilities),
                 "classes": [_row(row) for row in matrix.rows],
             }
@@ -84,14 +94,9 @@ FORMATS: dict[str, Callable[[Sequence[Matrix], View], Iterator[str]]] = {
 }
 
 
-def _title(matrix: Matrix) -> str:
-    engine = matrix.engine
-    return f"{engine.name} {engine.release} ({engine.source})"
-
-
 def _heading(row: Row, view: View) -> str:
     name = view.paint(printable(row.symbol.facts.qualname), bold=True)
-    place = f"{printable(row.location.path)}:{row.location.line}"
+    place = place_of(row.location)
     details = [row.level] if row.level != "concrete" else []
     details += [f"runs in {', '.join(row.backends)}"] if row.backends else []
     return f"{name}  {place}" + (f"  ({'; '.join(details)})" if details else "")
@@ -105,20 +110,11 @@ def _answer(cell: Cell, view: View) -> str:
         return f"{head}  {printable(resolution.reason)}"
     if resolution.place is None or cell.location is None:
         return head
-    return f"{head}  {resolution.place.owner} at {_where(cell.location)}"
-
-
-def _where(location: Location) -> str:
-    place = f"{printable(location.path)}:{location.line}"
-    return place if location.tree is Tree.PROJECT else f"{place} ({location.tree.value})"
+    return f"{head}  {resolution.place.owner} at {place_of(cell.location)}"
 
 
 def _value(cell: Cell) -> str:
     return repr(cell.resolution.value) if cell.resolution.known else "unknown"
-
-
-def _cell_text(text: str) -> str:
-    return printable(text).replace("|", "\\|")
 
 
 def _totals(matrix: Matrix) -> str:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from dcplint import __version__
-from dcplint.findings.model import Location, Tree
 from dcplint.flow.contract import FieldTable, Place, Reader
 from dcplint.flow.fields import Guard
 from dcplint.report.escape import printable
-from dcplint.report.model import Engine
+from dcplint.report.markup import code, prose, table
+from dcplint.report.model import Engine, place_of
 from dcplint.report.view import View
 
 
@@ -25,9 +25,9 @@ class ContractTable:
 
 def text(tables: Sequence[ContractTable], view: View) -> Iterator[str]:
     """One block per field: who fills it in, who leaves it None, who reads it."""
-    for table in tables:
-        yield view.paint(_title(table), bold=True)
-        for field in table.fields:
+    for shown in tables:
+        yield view.paint(shown.engine.title, bold=True)
+        for field in shown.fields:
             yield ""
             owed = "nobody owes it" if field.field.optional else "owed under DCP"
             name = view.paint(printable(field.field.name), bold=True)
@@ -43,20 +43,13 @@ def text(tables: Sequence[ContractTable], view: View) -> Iterator[str]:
 
 def markdown(tables: Sequence[ContractTable], _: View) -> Iterator[str]:
     """One table per field, a row per place."""
-    for table in tables:
-        yield f"### {_title(table)}"
-        for field in table.fields:
+    for shown in tables:
+        yield f"### {prose(shown.engine.title)}"
+        for field in shown.fields:
             yield ""
-            yield f"`{printable(field.field.name)}`: {printable(field.field.summary)}"
+            yield f"{code(field.field.name)}: {prose(field.field.summary)}"
             yield ""
-            yield "| | function | place | under | reaches |"
-            yield "|---|---|---|---|---|"
-            for what, places in (("filled in", field.producers), ("left None", field.gaps)):
-                for place in places:
-                    reaches = ", ".join(f"`{name}`" for name in place.reaches)
-                    yield _row(what, place, reaches)
-            for reader in field.readers:
-                yield _row("read", reader, "" if reader.closed else "some ways are unknown")
+            yield from table(("", "function", "place", "under", "reaches"), _rows(field))
         yield ""
 
 
@@ -67,14 +60,10 @@ def as_json(tables: Sequence[ContractTable], _: View) -> Iterator[str]:
         "tool": {"name": "dcplint", "version": __version__},
         "contracts": [
             {
-                "engine": {
-                    "name": table.engine.name,
-                    "release": table.engine.release,
-                    "source": table.engine.source,
-                },
-                "fields": [_field(field) for field in table.fields],
+                "engine": asdict(shown.engine),
+                "fields": [_field(field) for field in shown.fields],
             }
-            for table in tables
+            for shown in tables
         ],
     }
     yield from json.dumps(document, indent=2).splitlines()
@@ -85,11 +74,6 @@ FORMATS: dict[str, Callable[[Sequence[ContractTable], View], Iterator[str]]] = {
     "markdown": markdown,
     "json": as_json,
 }
-
-
-def _title(table: ContractTable) -> str:
-    engine = table.engine
-    return f"{engine.name} {engine.release} ({engine.source})"
 
 
 def _place(place: Place) -> str:
@@ -103,24 +87,29 @@ def _reader(reader: Reader) -> str:
 
 
 def _where(place: Place | Reader) -> str:
-    return f"{printable(place.symbol)}  {_location(place.location)}"
-
-
-def _location(location: Location) -> str:
-    place = f"{printable(location.path)}:{location.line}"
-    return place if location.tree is Tree.PROJECT else f"{place} ({location.tree.value})"
+    return f"{printable(place.symbol)}  {place_of(place.location)}"
 
 
 def _under(guard: Guard) -> str:
-    tests = " and ".join(filter(None, (guard.implied, guard.others)))
-    return f"  under `{printable(tests)}`" if tests else ""
+    return f"  under `{printable(_tests(guard))}`" if _tests(guard) else ""
 
 
-def _row(what: str, place: Place | Reader, reaches: str) -> str:
-    tests = " and ".join(filter(None, (place.guard.implied, place.guard.others)))
-    under = f"`{printable(tests)}`" if tests else ""
-    cells = (what, f"`{printable(place.symbol)}`", _location(place.location), under, reaches)
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+def _tests(guard: Guard) -> str:
+    return " and ".join(filter(None, (guard.implied, guard.others)))
+
+
+def _rows(field: FieldTable) -> Iterator[tuple[str, ...]]:
+    for what, places in (("filled in", field.producers), ("left None", field.gaps)):
+        for place in places:
+            yield _cells(what, place, ", ".join(map(code, place.reaches)))
+    for reader in field.readers:
+        yield _cells("read", reader, "" if reader.closed else "some ways are unknown")
+
+
+def _cells(what: str, place: Place | Reader, reaches: str) -> tuple[str, ...]:
+    tests = _tests(place.guard)
+    under = code(tests) if tests else ""
+    return what, code(place.symbol), prose(place_of(place.location)), under, reaches
 
 
 def _field(table: FieldTable) -> dict[str, object]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import groupby
 from typing import Any
 
@@ -16,6 +16,7 @@ from dcplint.compare.states import Promise
 from dcplint.findings.model import Finding
 from dcplint.program.attributes import Kind
 from dcplint.report.escape import printable
+from dcplint.report.markup import code, prose, table
 from dcplint.report.model import Report
 from dcplint.report.view import SEVERITY_COLORS, View
 
@@ -182,9 +183,9 @@ def markdown(difference: Difference, _: View) -> Iterator[str]:
     """A comment for a pull request: the totals, and tables that fit into one."""
     head = [
         MARKER,
-        f"### dcplint: {_cell(difference.base.title)} → {_cell(difference.head.title)}",
+        f"### dcplint: {prose(difference.base.title)} → {prose(difference.head.title)}",
         "",
-        _cell(_totals(difference)),
+        prose(_totals(difference)),
     ]
     yield from head
     room = _COMMENT - sum(map(len, head))
@@ -206,9 +207,10 @@ def _blocks(difference: Difference) -> Iterator[list[str]]:
             f"<details{' open' if any(c.is_loss for c in changes) else ''}>"
             f"<summary><code>{capability}</code>: {len(changes)} changes</summary>",
             "",
-            "| | class | before | after | gate |",
-            "|---|---|---|---|---|",
-            *(_row(change, difference) for change in changes),
+            *table(
+                ("", "class", "before", "after", "gate"),
+                (_row(change, difference) for change in changes),
+            ),
             "",
             "</details>",
         ]
@@ -218,32 +220,27 @@ def _blocks(difference: Difference) -> Iterator[list[str]]:
             f"<details{' open' if title.startswith(('new', 'graver')) else ''}>"
             f"<summary>{len(findings)} {title}</summary>",
             "",
-            "| | rule | place | |",
-            "|---|---|---|---|",
-            *(
-                f"| {f.severity.value} | {f.code} | {_cell(place)} | {_cell(f.message)} |"
-                for f, place in findings
+            *table(
+                ("", "rule", "place", ""),
+                (
+                    (f.severity.value, f.code, prose(place), prose(f.message))
+                    for f, place in findings
+                ),
             ),
             "",
             "</details>",
         ]
 
 
-def _row(change: CapabilityChange, difference: Difference) -> str:
+def _row(change: CapabilityChange, difference: Difference) -> tuple[str, ...]:
     side = difference.base if change.after is None else difference.head
     place = f"{side.report.path(change.state.location)}:{change.state.location.line}"
-    cells = [
+    return (
         f"**{change.effect.value}**" if change.is_loss else change.effect.value,
-        f"`{change.state.qualname}`<br>{_cell(place)}",
-        *(_cell(_says(p, owner=True)) if p else "–" for p in (change.before, change.after)),
-        _cell(_asked(change)),
-    ]
-    return f"| {' | '.join(cells)} |"
-
-
-def _cell(text: str) -> str:
-    """Text in a table, in which nothing but code marks is to be read as markup."""
-    return printable(text).replace("|", "\\|").replace("<", "&lt;").replace("_", "\\_")
+        f"{code(change.state.qualname)}<br>{prose(place)}",
+        *(prose(_says(p, owner=True)) if p else "–" for p in (change.before, change.after)),
+        prose(_asked(change)),
+    )
 
 
 def as_json(difference: Difference, _: View) -> Iterator[str]:
@@ -268,9 +265,7 @@ def as_json(difference: Difference, _: View) -> Iterator[str]:
 
 
 def _side(side: Side) -> dict[str, Any]:
-    engines = [
-        {"name": e.name, "release": e.release, "source": e.source} for e in side.report.engines
-    ]
+    engines = [asdict(engine) for engine in side.report.engines]
     return {"name": side.name, "engines": engines, "files": side.report.files}
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from dcplint.findings.baseline import Entry
 from dcplint.findings.model import Finding, Location, Severity, Tree
+from dcplint.report.escape import printable
 
 if TYPE_CHECKING:
     from dcplint.harness.model import Confirmation
@@ -25,6 +26,17 @@ class Engine:
     name: str
     release: str
     source: str
+
+    @property
+    def title(self) -> str:
+        """What heads the part of the output that is about it."""
+        return f"{self.name} {self.release} ({self.source})"
+
+
+def place_of(location: Location) -> str:
+    """A path with its line, and which tree it is in where that is not the project."""
+    place = f"{printable(location.path)}:{location.line}"
+    return place if location.tree is Tree.PROJECT else f"{place} ({location.tree.value})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -250,7 +250,7 @@ def test_text_and_markdown(dcplint: Command, repository: Path) -> None:
     assert dcplint("diff", "HEAD~1", "--exit-zero").status == 0
     dcplint("diff", "HEAD~1", "--output-format", "markdown", "--output-file", "out.md")
     shown = Path("out.md").read_text()
-    assert shown.startswith("<!-- dcplint diff -->\n### dcplint: HEAD~1 (vllm 0.29.0) → the work")
+    assert shown.startswith("<!-- dcplint diff -->\n### dcplint: HEAD\\~1 (vllm 0.29.0) → the work")
     assert "| **lost** | `SilentImpl`<br>plugins/my impl/名.py:4 |" in shown
 
 
