@@ -2,11 +2,13 @@
 
 Only their Python files are kept. `DCPLINT_CRATER_CACHE` says where; the default is below the
 platform's temporary directory. A wheel of an engine has some 300 MB and is deleted once unpacked.
+`python -m tests.crater.releases` fetches those that are missing.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -98,6 +100,18 @@ def cache() -> Path:
     return Path(named) if named else Path(tempfile.gettempdir()) / "dcplint-crater"
 
 
+def linked_copy(release: Path, target: Path) -> None:
+    """A copy whose files are links where the disk allows it: unlink what you write anew."""
+    shutil.copytree(release, target, copy_function=_link)
+
+
+def _link(source: str, target: str) -> None:
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copy(source, target)
+
+
 def fetch_all() -> dict[str, Path | OutOfReach]:
     """The unpacked releases by name. Downloads wait for the network, so several run at once."""
     with ThreadPoolExecutor(4) as pool:
@@ -149,3 +163,7 @@ def _unpack(wheel: Path, directory: Path) -> None:
         for name in archive.namelist():
             if name.endswith((".py", ".dist-info/METADATA")):
                 archive.extract(name, directory)
+
+
+if __name__ == "__main__":
+    fetch_all()

@@ -13,7 +13,7 @@ from dcplint.harness.job import Job
 from dcplint.harness.model import Execution, Run, Signal
 from dcplint.harness.pool import Pool
 
-pytestmark = pytest.mark.crater
+pytestmark = [pytest.mark.crater, pytest.mark.xdist_group("engine")]
 
 BACKENDS = "vllm.v1.attention.backends"
 MLA = f"{BACKENDS}.mla.triton_mla:TritonMLABackend"

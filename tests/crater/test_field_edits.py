@@ -6,14 +6,13 @@ are broken. Line numbers belong to the pinned releases.
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.crater.releases import linked_copy
 from tests.run.conftest import dcplint as dcplint
 from tests.run.tree import Command
 
@@ -105,23 +104,18 @@ def edited(
 
     def check(release: str, *edits: Edit) -> list[dict[str, Any]]:
         copy = tmp_path / release
-        shutil.copytree(tree(release), copy, copy_function=_link)
+        linked_copy(tree(release), copy)
         for file, old, new in edits:
             text = (copy / file).read_text(encoding="utf-8")
             assert text.count(old) == 1, f"{file} has {old!r} {text.count(old)} times"
             (copy / file).unlink()
             (copy / file).write_text(text.replace(old, new), encoding="utf-8")
-        found: list[dict[str, Any]] = dcplint.json("check", copy, "--select", "DCP2")["findings"]
+        found: list[dict[str, Any]] = dcplint.json("check", copy, "--select", "DCP2", "-j", "1")[
+            "findings"
+        ]
         return found
 
     return check
-
-
-def _link(source: str, target: str) -> None:
-    try:
-        os.link(source, target)
-    except OSError:
-        shutil.copy(source, target)
 
 
 def of_builder(findings: list[dict[str, Any]]) -> dict[str, Any]:

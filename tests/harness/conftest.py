@@ -3,7 +3,9 @@ from collections.abc import Iterator
 import pytest
 import torch
 
+from dcplint.harness.job import Job
 from dcplint.harness.pool import Pool
+from dcplint.harness.verify import Verifier
 
 torch.set_num_threads(1)
 
@@ -13,3 +15,9 @@ def shared_pool() -> Iterator[Pool]:
     """One zygote for all tests that do not need one of their own."""
     with Pool(jobs=4) as pool:
         yield pool
+
+
+@pytest.fixture(scope="session")
+def verifier(shared_pool: Pool) -> Verifier:
+    """Four ranks. One for all tests, so that each control runs once."""
+    return Verifier(shared_pool, Job("", "", world_size=4))

@@ -10,7 +10,7 @@ import argparse
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -72,18 +72,15 @@ def first_fault(confirmation: Confirmation) -> Measurement | None:
     return min(faults, key=lambda m: (m.signal.order, m.rank), default=None)
 
 
-def judge(pool: Pool, subjects: Iterable[Mutant | Variant]) -> Iterator[Result]:
-    """Run them one after another; probes see a folder of files, never which mutant it is."""
-    verifier = Verifier(pool, Job("", "", world_size=4))
-    for subject in subjects:
-        mutant = isinstance(subject, Mutant)
-        prediction = PREDICTIONS[subject.rule] if mutant else EVERYTHING
-        with tempfile.TemporaryDirectory() as name:
-            folder = Path(name)
-            materialise(subject.edits, folder)
-            target = f"{folder / 'control.py'}:{subject.backend}"
-            confirmation = verifier.verify(target, prediction, kernels=str(folder / "kernels"))
-        yield Result(subject, confirmation, first_fault(confirmation))
+def judge(verifier: Verifier, subject: Mutant | Variant) -> Result:
+    """Run it: probes see a folder of files, never which mutant it is."""
+    prediction = PREDICTIONS[subject.rule] if isinstance(subject, Mutant) else EVERYTHING
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        materialise(subject.edits, folder)
+        target = f"{folder / 'control.py'}:{subject.backend}"
+        confirmation = verifier.verify(target, prediction, kernels=str(folder / "kernels"))
+    return Result(subject, confirmation, first_fault(confirmation))
 
 
 def page(results: list[Result], environment: str) -> str:
@@ -154,7 +151,9 @@ def main() -> int:
     chosen = [s for s in (*MUTANTS, *VARIANTS) if arguments.only in s.name]
     results = []
     with Pool() as pool:
-        for result in judge(pool, chosen):
+        verifier = Verifier(pool, Job("", "", world_size=4))
+        for subject in chosen:
+            result = judge(verifier, subject)
             results.append(result)
             mark = "ok " if result.as_predicted else "NOT"
             said = result.confirmation

@@ -59,11 +59,6 @@ WITHOUT_A_FIXTURE = {"DCP102"}
 QUICK = {"DCP105", "DCP202", "DCP307"}
 
 
-@pytest.fixture(scope="module")
-def verifier(shared_pool: Pool) -> Verifier:
-    return Verifier(shared_pool, Job("", "", world_size=4))
-
-
 def _code(path: Path) -> str:
     return path.parent.name.partition("_")[0].upper()
 

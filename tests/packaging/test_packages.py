@@ -20,7 +20,7 @@ from dcplint import __version__
 ROOT = Path(__file__).parents[2]
 DATA = ("rules", "kernels", "fixtures")
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("packages")]
 
 
 def run(*args: str | Path, cwd: Path) -> "subprocess.CompletedProcess[str]":

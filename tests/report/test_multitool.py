@@ -28,7 +28,7 @@ MANY = replace(
     ),
 )
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("multitool")]
 
 
 @pytest.fixture(scope="module")
