@@ -16,7 +16,7 @@ from dcplint.report.view import View
 from tests.docs.pages import ROOT, blocks
 from tests.report.sample import REPORT
 
-_COMMAND = re.compile(r"^(?:\s*-(?: run:)?|\$)?\s*(?:\.venv/bin/)?dcplint (.*)$", re.MULTILINE)
+_COMMAND = re.compile(r"^(?:\s*-(?: run:)?|\$)?\s*(?:\.venv/bin/)?dcplint (\S.*)$", re.MULTILINE)
 
 
 def shown_commands() -> Iterator[str]:
@@ -44,7 +44,7 @@ def test_the_inputs_of_the_action() -> None:
     assert {name: words.get(text, text.strip("`")) for name, text in rows} == defaults
     assert set(action["outputs"]) == set(re.findall(r"output `([\w-]+)`", page))
     used = [s for b in blocks("yaml") if "jobs:" in b.text for s in steps(b.text)]
-    ours = [step["with"] for step in used if "dcplint@" in step.get("uses", "")]
+    ours = [step["with"] for step in used if "dcplint" in step.get("uses", "")]
     assert ours and all(given.keys() <= action["inputs"].keys() for given in ours)
 
 

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.docs.pages import blocks
 from tests.run.tree import SILENT, write
 
 ROOT = Path(__file__).parents[2]
@@ -32,7 +34,7 @@ class HeirImpl(SharedBase):
     def forward(self, *args): ...
 """
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("pre-commit")]
 
 
 def git(folder: Path, *args: str) -> str:
@@ -119,6 +121,20 @@ repos:
     git(folder, "commit", "-qm", "0")
     subprocess.run([installed, "install"], cwd=folder, env=environment, check=True)
     return found
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/integrations/pre-commit.md"])
+def test_the_configuration_that_the_pages_write(
+    project: Project, hooks: tuple[Path, str], page: str
+) -> None:
+    (script,) = (b.text for b in blocks("sh") if b.page == page and "hooks:" in b.text)
+    first, _, rest = script.partition("\n")
+    assert first.startswith("plugin=")
+    (project.folder / ".pre-commit-config.yaml").unlink()
+    script = f"plugin={shlex.quote(str(project.folder))}\n{rest}"
+    subprocess.run(["bash", "-e", "-c", script], cwd=hooks[0], check=True)
+    status, out = project.commit({"src/mine/impl.py": SILENT.replace("args):", "args, x=1):")})
+    assert status == 0 and re.search(r"dcplint\.+Passed", out), out  # 0.30.0 claims nothing for it
 
 
 def test_a_clean_commit_goes_through(project: Project) -> None:

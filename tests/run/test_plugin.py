@@ -14,6 +14,7 @@ AGAINST = {
     "vllm==0.29.0": [
         ("DCP101", "dense", "DenseImpl"),
         ("DCP101", "latent", "LatentImpl"),
+        ("DCP101", "latent", "SinkImpl"),
         ("DCP108", "sparse", "SparseImpl"),
     ],
     "vllm==0.30.0": [
