@@ -182,7 +182,7 @@ def _outdated(
 def _reaching(context: Context, function: Function, at: Node, name: str) -> Iterator[Node]:
     """The nodes that can have given a variable its value before `at`, with DCP on."""
     seen: set[Node] = set()
-    queue = context.units.before(function, at)
+    queue = list(context.units.before(function, at))
     while queue:
         node = queue.pop()
         if node in seen:

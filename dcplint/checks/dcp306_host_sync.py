@@ -49,12 +49,13 @@ import re
 from collections.abc import Iterator
 
 from dcplint.checks.base import Context, Rule
-from dcplint.checks.length_evidence import runs_under_dcp, trail
+from dcplint.checks.length_evidence import may_serve, serves_under_dcp, trail
 from dcplint.facts.expressions import shorten
 from dcplint.facts.positions import position
 from dcplint.findings.model import Evidence, Finding, Location, Severity
 from dcplint.flow.functions import Function, callee_name, expressions
 from dcplint.source.location import Tree
+from dcplint.source.tree import children
 from dcplint.units.flow import UNITS
 from dcplint.units.lattice import LENGTHS, Value
 
@@ -81,13 +82,13 @@ def check(context: Context) -> Iterator[Finding]:
     """Yield a finding per statement in which the host waits for a length."""
     if not any(length.on_device for length in context.contract.lengths):
         return
-    for function in context.fields.universe.matching(_MAY_READ):
-        if function.module.tree is not Tree.PROJECT:
+    for function in context.fields.universe.matching(_MAY_READ, lambda o: may_serve(context, o)):
+        if function.module.tree is not Tree.PROJECT or not serves_under_dcp(context, function):
             continue
         for statement in function.homes:
             if next(_reads(context, function, statement), None) is None:
                 continue
-            if not runs_under_dcp(context, function, statement):
+            if not context.fields.tracer.can_run(function, statement):
                 continue
             found = next(_waits(context, function, statement), None)
             if found is not None:
@@ -112,8 +113,7 @@ def _reads(
     if isinstance(statement, (ast.If, ast.While, ast.Assert)):
         yield from ((statement.test, part) for part in _decides(statement.test))
     queue: list[ast.AST] = list(expressions(statement))
-    while queue:
-        node = queue.pop(0)
+    for node in queue:  # grows as it is read
         if isinstance(node, ast.IfExp):
             truth = context.fields.tracer.scenario.truth(function, node.test)
             yield from ((node.test, part) for part in _decides(node.test))
@@ -126,7 +126,7 @@ def _reads(
             if read is not None:
                 yield node, read
         if not isinstance(node, (ast.Lambda, ast.comprehension)):
-            inner = ast.iter_child_nodes(node)
+            inner = children(node)
             queue += [n.value if isinstance(n, ast.keyword) else n for n in inner]
 
 

@@ -15,6 +15,9 @@ from dcplint.source.location import Tree
 from dcplint.units.lattice import Value
 from dcplint.units.sinks import Sink
 
+_SERVING = frozenset({"impl", "builder"})
+_CALLERS = 2  # callers of callers
+
 
 def trail(context: Context, value: Value) -> tuple[Evidence, ...]:
     """The places that a value passed through, origin first."""
@@ -36,16 +39,30 @@ def wanted(sink: Sink) -> Evidence:
 
 def runs_under_dcp(context: Context, function: Function, statement: ast.stmt) -> bool:
     """Whether a statement surely belongs to a backend that gates let through, and can run there."""
-    tracer = context.fields.tracer
-    if not tracer.can_run(function, statement) or not tracer.is_live(function):
-        return False
-    return any(serves_dcp(context.program, owner) for owner in _owners(context, function, 2))
+    return serves_under_dcp(context, function) and context.fields.tracer.can_run(
+        function, statement
+    )
+
+
+def serves_under_dcp(context: Context, function: Function) -> bool:
+    """Whether a function surely belongs to a backend that gates let through, and can run there."""
+    owners = dict.fromkeys(_owners(context, function, _CALLERS))
+    return any(serves_dcp(context.program, owner) for owner in owners) and (
+        context.fields.tracer.is_live(function)
+    )
+
+
+def may_serve(context: Context, owner: ClassSymbol | None) -> bool:
+    """Whether methods of `owner`, or functions of no class, can belong to such a backend."""
+    return owner is None or (
+        bool(context.program.roles(owner) & _SERVING) and serves_dcp(context.program, owner)
+    )
 
 
 def _owners(context: Context, function: Function, depth: int) -> Iterator[ClassSymbol]:
     """The impls and builders whose method a function is, or that call it."""
     if function.owner is not None:
-        if context.program.roles(function.owner) & {"impl", "builder"}:
+        if context.program.roles(function.owner) & _SERVING:
             yield function.owner
         return
     if depth:

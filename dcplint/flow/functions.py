@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -18,14 +17,14 @@ from dcplint.facts.extract import Place, local_bindings
 from dcplint.facts.functions import parameters
 from dcplint.facts.model import Binding, FunctionFacts, Source
 from dcplint.flow.conditions import telling
-from dcplint.flow.graph import Graph, Node, own_nodes
+from dcplint.flow.graph import Graph, Node
 from dcplint.program.program import Program
 from dcplint.program.symbols import ClassSymbol, FunctionSymbol, Module
-from dcplint.source.tree import walk
+from dcplint.source.tree import own_nodes, walk
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef
 _NAMES = re.compile(r"\w+")
-_PARTS = (ast.expr, ast.withitem)
+_NAMING = {ast.Name: "id", ast.Attribute: "attr", ast.keyword: "arg", ast.arg: "arg"}
 _REFERRED = re.compile(r"(?![ \t]*[\w(:]|[ \t]*=(?!=))")
 # What follows an attribute that is assigned to, or whose own attribute is; seldom anything else.
 ASSIGNED = r"(?:\.[\w.]+)?\s*(?:[-+*/|&]?=(?!=)|:[^\n=]*=(?!=)|[,)][^\n()=]*=(?!=))"
@@ -59,17 +58,16 @@ class Function:
         return found
 
     @cached_property
-    def mentions(self) -> dict[str, tuple[ast.stmt, ...]]:
+    def mentions(self) -> Mapping[str, Collection[ast.stmt]]:
         """The statements that themselves name a variable, an attribute or a keyword argument."""
         found: dict[str, dict[ast.stmt, None]] = {}
-        for statement in self.homes:
-            for child in ast.iter_child_nodes(statement):
-                for node in walk(child) if isinstance(child, _PARTS) else ():
-                    for kind in ("id", "attr", "arg"):
-                        name = getattr(node, kind, None)
-                        if isinstance(name, str):
-                            found.setdefault(name, {})[statement] = None
-        return {name: tuple(statements) for name, statements in found.items()}
+        for statement, nodes in self.own_nodes.items():
+            for node in nodes:
+                kind = _NAMING.get(node.__class__)
+                name = getattr(node, kind) if kind else None
+                if name:
+                    found.setdefault(name, {})[statement] = None
+        return {name: statements.keys() for name, statements in found.items()}
 
     @cached_property
     def nested(self) -> tuple[Function, ...]:
@@ -95,7 +93,7 @@ class Function:
     @cached_property
     def graph(self) -> Graph:
         """The control flow of the body."""
-        return Graph(self.node.body)
+        return Graph(self.node.body, self.own_nodes)
 
     @cached_property
     def own_nodes(self) -> dict[ast.stmt, tuple[ast.AST, ...]]:
@@ -283,17 +281,15 @@ class Universe:
     def _calling(self, name: str) -> tuple[int, ...]:
         """The entries that seem to call something called `name`, or define it."""
         if name not in self._called:
-            text, starts = self._text
             word = f"{name}("
-            found: dict[int, None] = {}
-            at = text.find(word)
-            while at >= 0:
-                index = bisect_right(starts, at) - 1
-                end = starts[index + 1] if index + 1 < len(starts) else len(text)
-                if not _ends_word(text[at - 1]):
-                    found[index] = None
-                    at = end - 1
-                at = text.find(word, at + 1)
+            found = []
+            for index in self._spelled(name):
+                text = self.entries[index][3]
+                at = text.find(word)
+                while at > 0 and _ends_word(text[at - 1]):
+                    at = text.find(word, at + 1)
+                if at >= 0:
+                    found.append(index)
             self._called[name] = tuple(found)
         return self._called[name]
 
@@ -305,15 +301,6 @@ class Universe:
         return found
 
     @cached_property
-    def _text(self) -> tuple[str, list[int]]:
-        """The text of all functions, one behind the other, and where each starts."""
-        starts, at = [], 0
-        for _, _, _, text in self.entries:
-            starts.append(at)
-            at += len(text) + 1
-        return "\n".join(text for _, _, _, text in self.entries), starts
-
-    @cached_property
     def _naming(self) -> tuple[str, dict[str, list[int]]]:
         """The names that occur, one to a line, and the entries of each."""
         found: dict[str, list[int]] = {}
@@ -321,6 +308,10 @@ class Universe:
             for name in set(_NAMES.findall(text)):
                 found.setdefault(name, []).append(index)
         return "\n".join(("", *found, "")), found
+
+    def _spelled(self, name: str) -> Sequence[int]:
+        """The entries in which `name` occurs, in order."""
+        return self._naming[1].get(name, ())
 
     def _with_name(self, part: str) -> Iterable[int]:
         """The entries in which a name that contains `part` occurs, in order."""
@@ -360,18 +351,16 @@ class Universe:
 
         before: what may stand before the name; other: what may not.
         """
-        text, starts = self._text
-        at = text.find(name)
-        while at >= 0:
-            after = at + len(name)
-            fits_ = text[at - 1] in before if before else not _ends_word(text[at - 1], other)
-            if fits_ and _REFERRED.match(text, after):
-                index = bisect_right(starts, at) - 1
-                yield from self.functions_of(index)
-                if index + 1 == len(starts):
-                    return
-                after = starts[index + 1]
-            at = text.find(name, after)
+        for index in self._spelled(name):
+            text = self.entries[index][3]
+            at = text.find(name)
+            while at >= 0:
+                after = at + len(name)
+                stands = text[at - 1] in before if before else not _ends_word(text[at - 1], other)
+                if at and stands and _REFERRED.match(text, after):
+                    yield from self.functions_of(index)
+                    break
+                at = text.find(name, after)
 
     def mentioning(self, word: str, pattern: re.Pattern[str] | None = None) -> Iterator[Function]:
         """Every function, nested ones included, whose outermost function contains `word`.
@@ -382,10 +371,17 @@ class Universe:
             if pattern is None or pattern.search(self.entries[index][3]):
                 yield from self.functions_of(index)
 
-    def matching(self, pattern: re.Pattern[str]) -> Iterator[Function]:
-        """Every function, nested ones included, whose outermost function's text matches."""
-        for index, (_, _, _, text) in enumerate(self.entries):
-            if pattern.search(text):
+    def matching(
+        self,
+        pattern: re.Pattern[str],
+        wanted: Callable[[ClassSymbol | None], bool] = lambda owner: True,
+    ) -> Iterator[Function]:
+        """Every function, nested ones included, whose outermost function's text matches.
+
+        wanted: which classes' methods are looked at (None: functions of no class).
+        """
+        for index, (_, _, owner, text) in enumerate(self.entries):
+            if wanted(owner) and pattern.search(text):
                 yield from self.functions_of(index)
 
     def heirs(self, owner: ClassSymbol, name: str) -> Iterator[Function]:

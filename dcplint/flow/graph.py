@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import ast
 import enum
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-_BLOCKS = (ast.stmt, ast.ExceptHandler, ast.match_case)
-_ATOMS = (ast.expr_context, ast.operator, ast.unaryop, ast.boolop)
+from dcplint.source.tree import own_nodes
+
+_RAISING = (ast.Call, ast.Await, ast.Subscript)
 _BROAD = frozenset({"Exception", "BaseException"})
 
 
@@ -45,13 +46,15 @@ class Edge:
 class Node:
     """One step of control.
 
-    rounds: for the exit of a loop, where a round of it ends. bindings: see `walk.bindings`.
+    rounds: for the exit of a loop, where a round of it ends. walruses: the assignments inside the
+    statement's own expressions. bindings: see `walk.bindings`.
     """
 
     statement: ast.stmt | ast.ExceptHandler | ast.match_case | None
     role: Role = Role.PLAIN
     before: list[Edge] = field(default_factory=list)
     rounds: list[Edge] = field(default_factory=list)
+    walruses: tuple[ast.NamedExpr, ...] = ()
     bindings: tuple[tuple[str, ast.expr | None], ...] | None = None
 
 
@@ -68,9 +71,13 @@ class _Frame:
 
 
 class Graph:
-    """The control flow of a function's body."""
+    """The control flow of a function's body.
 
-    def __init__(self, body: list[ast.stmt]) -> None:
+    own: the nodes of each statement's own expressions.
+    """
+
+    def __init__(self, body: list[ast.stmt], own: Mapping[ast.stmt, Sequence[ast.AST]]) -> None:
+        self._own = own
         self.entry = Node(None, Role.ENTRY)
         self.end = Node(None, Role.END)
         self.nodes: list[Node] = [self.entry]
@@ -109,7 +116,14 @@ class Graph:
         self.nodes.append(node)
         if role is Role.PLAIN:
             self._of.setdefault(statement, []).append(node)
+        inner = self._own[statement] if isinstance(statement, ast.stmt) else own_nodes(statement)
+        node.walruses = tuple(n for n in inner if isinstance(n, ast.NamedExpr))
         return node
+
+    def _can_raise(self, node: ast.stmt) -> bool:
+        if isinstance(node, (ast.Import, ast.ImportFrom, ast.Assert)):
+            return True
+        return any(isinstance(inner, _RAISING) for inner in self._own[node])
 
     def _block(self, body: list[ast.stmt], ways: list[Edge]) -> list[Edge]:
         for statement in body:
@@ -123,7 +137,7 @@ class Graph:
         if isinstance(node, ast.Raise):
             self._leave("raise", Edge(here))
             return []
-        if _can_raise(node):
+        if self._can_raise(node):
             self._leave("raise", Edge(here, raised=True))
         if isinstance(node, ast.If):
             taken = self._block(node.body, [Edge(here, node.test, True)])
@@ -236,34 +250,6 @@ class Graph:
             for edge in self._block(node.finalbody, edges):
                 self._leave(how, edge)
         return self._block(node.finalbody, ends)
-
-
-def _can_raise(node: ast.stmt) -> bool:
-    if isinstance(node, (ast.Import, ast.ImportFrom, ast.Assert)):
-        return True
-    return any(isinstance(n, (ast.Call, ast.Await, ast.Subscript)) for n in own_nodes(node))
-
-
-def own_nodes(node: ast.AST) -> Iterator[ast.AST]:
-    """The nodes of a statement's own expressions, not of the blocks, functions or classes in it."""
-    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-        return
-    queue: list[ast.AST] = []
-    _children(node, queue)
-    while queue:
-        inner = queue.pop()
-        yield inner
-        _children(inner, queue)
-
-
-def _children(node: ast.AST, found: list[ast.AST]) -> None:
-    """`ast.iter_child_nodes`, several times as fast, without statements and contexts."""
-    for name in node._fields:
-        value = getattr(node, name, None)
-        if isinstance(value, list):
-            found += [v for v in value if isinstance(v, ast.AST) and not isinstance(v, _BLOCKS)]
-        elif isinstance(value, ast.AST) and not isinstance(value, _ATOMS):
-            found.append(value)
 
 
 def _has_elements(iterable: ast.expr) -> bool:

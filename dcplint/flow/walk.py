@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from dcplint.facts.expressions import dotted_name, shorten
 from dcplint.flow.conditions import Conditions, Path, speaks_of
 from dcplint.flow.functions import Function, callee_name
-from dcplint.flow.graph import Edge, Node, Role, own_nodes
+from dcplint.flow.graph import Edge, Node, Role
 from dcplint.flow.values import Outcome, Point, State, is_made, step, through, unpacked
 from dcplint.source.tree import walk
 
@@ -396,10 +396,8 @@ def _bindings(node: Node) -> Iterator[tuple[str, ast.expr | None]]:
     elif isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         yield statement.name, None
         return
-    if statement is not None:
-        for inner in own_nodes(statement):
-            if isinstance(inner, ast.NamedExpr):
-                yield from _dotted(inner.target, inner.value)
+    for inner in node.walruses:
+        yield from _dotted(inner.target, inner.value)
 
 
 Definition = tuple["ast.expr | None", Node, Path]

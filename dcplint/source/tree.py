@@ -25,6 +25,8 @@ _PLAIN_OF = {
     **dict.fromkeys(("TypeVar", "ParamSpec", "TypeVarTuple"), frozenset({"name"})),
 }
 
+_BLOCKS = frozenset({"body", "orelse", "finalbody", "handlers", "cases"})
+
 
 def _holding(kind: type[ast.AST]) -> tuple[str, ...]:
     """The fields of a class of nodes that can hold nodes."""
@@ -40,7 +42,17 @@ class _Fields(dict[type[ast.AST], tuple[str, ...]]):
         return self[kind]
 
 
+class _OwnFields(dict[type[ast.AST], tuple[str, ...]]):
+    """The same without those that hold blocks of statements."""
+
+    def __missing__(self, kind: type[ast.AST]) -> tuple[str, ...]:
+        blocks = _BLOCKS if issubclass(kind, (ast.stmt, ast.ExceptHandler, ast.match_case)) else ()
+        self[kind] = tuple(name for name in _FIELDS[kind] if name not in blocks)
+        return self[kind]
+
+
 _FIELDS = _Fields()
+_OWN_FIELDS = _OwnFields()
 
 
 def walk(node: ast.AST) -> Iterator[ast.AST]:
@@ -57,6 +69,39 @@ def walk(node: ast.AST) -> Iterator[ast.AST]:
                 queue += value
             elif value is not None:
                 queue.append(value)
+
+
+def own_nodes(node: ast.AST) -> list[ast.AST]:
+    """The nodes of a statement's own expressions, not of the blocks, functions or classes in it."""
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        return []
+    fields = _OWN_FIELDS
+    found: list[ast.AST] = []
+    queue: list[ast.AST | None] = [node]
+    while queue:
+        inner = queue.pop()
+        if inner is None:
+            continue
+        found.append(inner)
+        for name in fields[inner.__class__]:
+            value = getattr(inner, name, None)
+            if value.__class__ is list:
+                queue += value
+            elif value is not None:
+                queue.append(value)
+    return found[1:]
+
+
+def children(node: ast.AST) -> list[ast.AST]:
+    """The nodes directly below `node`, in the order of `ast.iter_child_nodes`."""
+    found: list[ast.AST | None] = []
+    for name in _FIELDS[node.__class__]:
+        value = getattr(node, name, None)
+        if value.__class__ is list:
+            found += value
+        else:
+            found.append(value)
+    return [inner for inner in found if inner is not None]
 
 
 def copied(node: N) -> N:

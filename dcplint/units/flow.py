@@ -98,6 +98,8 @@ class UnitFlow:
     _active: set[object] = field(default_factory=set)
     _attributes: dict[tuple[ClassSymbol, str], Abstract] = field(default_factory=dict)
     _paths: dict[str, ast.Attribute] = field(default_factory=dict)
+    _before: dict[Node, tuple[Node, ...]] = field(default_factory=dict)
+    _said: dict[ast.AST, ast.expr] = field(default_factory=dict)
     _work: int = 0
     _cuts: int = 0
 
@@ -272,8 +274,7 @@ class UnitFlow:
             return joined(self._evaluate(frame, at, operand) for operand in chosen)
         if name in _ADDING and len(parts) == 2:
             operator = ast.Add() if name == "add" else ast.Sub()
-            total = ast.BinOp(parts[0], operator, parts[1])
-            return self._evaluate(frame, at, _like(call, total))
+            return self._evaluate(frame, at, self._sum(call, parts[0], operator, parts[1]))
         if name in _DIVIDING and len(parts) == 2:
             mark = Mark(frame.function, call, shorten(call))
             rounded = name in _ROUNDING
@@ -377,7 +378,8 @@ class UnitFlow:
         whole: list[Abstract] = []
         parts: list[Abstract] = []
         seen: set[Node] = set()
-        queue = self.before(frame.function, at)
+        touching = frame.function.mentions.get(path.partition(".")[0], ())
+        queue = list(self.before(frame.function, at))
         while queue:
             place = queue.pop()
             if place in seen:
@@ -386,7 +388,9 @@ class UnitFlow:
             if place.role is Role.ENTRY:
                 whole.append(self._at_entry(frame, path))
                 continue
-            defined = self._defined(frame, place, path, parts)
+            defined = _UNTOUCHED
+            if place.statement in touching:
+                defined = self._defined(frame, place, path, parts)
             if isinstance(defined, _Untouched):
                 queue += self.before(frame.function, place)
             else:
@@ -398,18 +402,21 @@ class UnitFlow:
             return replace(held, on_device=False) if isinstance(held, Value) else held
         return joined((known, *parts)) if parts else known
 
-    def before(self, function: Function, node: Node) -> list[Node]:
+    def before(self, function: Function, node: Node) -> tuple[Node, ...]:
         """The nodes from which control can come to `node` with DCP on."""
-        return [
-            edge.source
-            for edge in node.before
-            if edge.test is None or self.scenario.truth(function, edge.test) is not (not edge.holds)
-        ]
+        if node not in self._before:
+            truth = self.scenario.truth
+            self._before[node] = tuple(
+                edge.source
+                for edge in node.before
+                if edge.test is None or truth(function, edge.test) is not (not edge.holds)
+            )
+        return self._before[node]
 
     def given(self, function: Function, at: Node, name: str) -> Iterator[tuple[Node, ast.expr]]:
         """What can have been assigned to a variable before `at`, with DCP on."""
         seen: set[Node] = set()
-        queue = self.before(function, at)
+        queue = list(self.before(function, at))
         while queue:
             place = queue.pop()
             if place in seen:
@@ -519,12 +526,20 @@ class UnitFlow:
             target = target.value
         if dotted_name(target) != path:
             return _UNTOUCHED
-        changed = _like(statement, ast.BinOp(loaded(target), statement.op, statement.value))
+        changed = self._sum(statement, target, statement.op, statement.value)
         found = self._evaluate(frame, place, changed)
         if whole:
             return found
         parts.append(found)
         return _UNTOUCHED
+
+    def _sum(
+        self, place: ast.AST, left: ast.expr, operator: ast.operator, right: ast.expr
+    ) -> ast.expr:
+        """What an operation that is written otherwise computes, the same object each time."""
+        if place not in self._said:
+            self._said[place] = ast.copy_location(ast.BinOp(left, operator, right), place)
+        return self._said[place]
 
     def _filled(
         self, frame: _Frame, place: Node, node: ast.expr, path: str, parts: list[Abstract]
@@ -534,15 +549,16 @@ class UnitFlow:
             return
         out = next((k.value for k in node.keywords if k.arg == "out"), None)
         if out is not None and _base(out) == path:
-            call = _like(node, ast.Call(node.func, node.args, []))
-            parts.append(self._evaluate(frame, place, call))
+            if node not in self._said:
+                self._said[node] = ast.copy_location(ast.Call(node.func, node.args, []), node)
+            parts.append(self._evaluate(frame, place, self._said[node]))
         callee = node.func
         if isinstance(callee, ast.Attribute) and callee.attr in _FILLING:
             if _base(callee.value) == path and node.args:
                 if callee.attr in ("add_", "sub_"):
                     operator = ast.Add() if callee.attr == "add_" else ast.Sub()
-                    whole = ast.BinOp(callee.value, operator, node.args[0])
-                    parts.append(self._evaluate(frame, place, _like(node, whole)))
+                    whole = self._sum(node, callee.value, operator, node.args[0])
+                    parts.append(self._evaluate(frame, place, whole))
                 else:
                     parts.append(self._evaluate(frame, place, node.args[0]))
 
@@ -782,7 +798,3 @@ def loaded(target: ast.expr) -> ast.expr:
     """What a target holds, as an expression."""
     dotted = dotted_name(target)
     return ast.parse(dotted, mode="eval").body if dotted is not None else target
-
-
-def _like(place: ast.AST, node: ast.expr) -> ast.expr:
-    return ast.copy_location(node, place)
