@@ -51,7 +51,7 @@ def stale_pairs(flow: FieldFlow, field: ContractField) -> Iterator[Change]:
     """Every place after which a record's local quantity no longer belongs to its global one."""
     if field.localises is None:
         return
-    for function in flow.universe.matching(_touching(field)):
+    for function in flow.universe.mentioning(field.localises, _touching(field)):
         for statement in function.homes:
             changes = [
                 *_rebuilt(flow, field, function, statement),

@@ -34,6 +34,7 @@ class Refused:
     universe: Universe
     scenario: Scenario
     _known: dict[ClassSymbol, Clauses] = field(default_factory=dict)
+    _bare: dict[Function, Bare] = field(default_factory=dict)
 
     def of(self, symbol: ClassSymbol) -> Clauses:
         """What holds of an instance of `symbol` under DCP, since constructors refuse all else."""
@@ -77,7 +78,9 @@ class Refused:
 
     def _reader(self, function: Function) -> tuple[Name, Truth]:
         """How tests of `function` are named, and what is known of them."""
-        bare = Bare(dict(_given_once(function)).get)
+        if function not in self._bare:
+            self._bare[function] = Bare(dict(_given_once(function)).get)
+        bare = self._bare[function]
 
         def name(test: ast.expr) -> str:
             return bare_text(bare, test)

@@ -43,7 +43,6 @@ def narrowed(
     universe: Universe, function: Function, statement: ast.stmt, node: ast.expr
 ) -> frozenset[ClassSymbol]:
     """The classes to which an `isinstance` test that holds at `statement` narrows `node`."""
-    wanted = ast.dump(node)
     current: ast.stmt | None = statement if statement in function.homes else None
     while current is not None:
         home = function.homes[current]
@@ -52,7 +51,7 @@ def narrowed(
             tests.append(home.parent.test)
         for test in tests:
             for part in test.values if _is_and(test) else [test]:
-                if _tests_instance(part, wanted):
+                if _tests_instance(part, node):
                     return annotated(universe, function, as_union(part.args[1]))
         current = home.parent
     return frozenset()
@@ -62,12 +61,12 @@ def _is_and(test: ast.expr) -> TypeGuard[ast.BoolOp]:
     return isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And)
 
 
-def _tests_instance(test: ast.expr, wanted: str) -> TypeGuard[ast.Call]:
+def _tests_instance(test: ast.expr, node: ast.expr) -> TypeGuard[ast.Call]:
     return (
         isinstance(test, ast.Call)
         and dotted_name(test.func) == "isinstance"
         and len(test.args) == 2
-        and ast.dump(test.args[0]) == wanted
+        and ast.dump(test.args[0]) == ast.dump(node)
     )
 
 

@@ -57,6 +57,7 @@ class Program:
     find_ranked: Callable[[], tuple[Module, ...]] = tuple
     attributes: Attributes = field(init=False)
     _abstractness: Abstractness = field(init=False)
+    _results: dict[tuple[ClassSymbol, str], ClassSymbol | None] = field(default_factory=dict)
     _spellings: dict[frozenset[str], frozenset[str]] = field(default_factory=dict)
     _locals: dict[tuple[Module, tuple[int, int]], tuple[Binding, ...]] = field(default_factory=dict)
 
@@ -201,6 +202,12 @@ class Program:
 
     def result(self, symbol: ClassSymbol, accessor: str) -> ClassSymbol | None:
         """The class that `accessor` of `symbol` returns, where it is one known class."""
+        key = (symbol, accessor)
+        if key not in self._results:
+            self._results[key] = self._find_result(symbol, accessor)
+        return self._results[key]
+
+    def _find_result(self, symbol: ClassSymbol, accessor: str) -> ClassSymbol | None:
         method = self.method(symbol, accessor)
         if method is None:
             return None

@@ -228,15 +228,17 @@ def _loaded(target: ast.expr) -> ast.expr:
 
 def _merged(envs: list[Env]) -> Env:
     """What all of them agree on."""
-    first = envs[0]
-    names = {name for env in envs for name in env}
-    dumps = [{name: ast.dump(env[name]) for name in env} for env in envs]
-    return {
-        name: first[name]
-        if all(dump.get(name) == dumps[0].get(name) for dump in dumps) and name in first
-        else _OPAQUE
-        for name in names
-    }
+    names = {name: None for env in envs for name in env}
+    return {name: _agreed([env.get(name) for env in envs]) for name in names}
+
+
+def _agreed(values: list[ast.expr | None]) -> ast.expr:
+    first = values[0]
+    if first is None or None in values:
+        return _OPAQUE
+    distinct = {id(value): value for value in values if value is not None}
+    same = len(distinct) == 1 or len({ast.dump(value) for value in distinct.values()}) == 1
+    return first if same else _OPAQUE
 
 
 def _is_computed(node: ast.AST) -> bool:

@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import ast
 import enum
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from itertools import product
 
+from dcplint.source.tree import children
 from dcplint.units.evaluate import NotArithmetic, evaluate
 from dcplint.units.roles import Role, role
 
 _LENGTHS = (*range(25), 48, 63, 64, 65)
 _SIZES = (2, 3, 4, 8)
 _INTERLEAVES = (1, 2, 16)
+_NEEDED = frozenset({Role.LENGTH, Role.SIZE, Role.RANK})
 _RATIOS = (2, 4)
 _MOST = 120  # nodes of an expression worth evaluating
 
@@ -225,12 +227,32 @@ def wrong_owner(node: ast.expr) -> OwnerExample | None:
     return None
 
 
+def _candidates(node: ast.expr) -> set[int]:
+    """The parts of an expression, by identity, in which all occurs that a formula needs."""
+    found: set[int] = set()
+    _collect(node, found)
+    return found
+
+
+def _collect(node: ast.AST, found: set[int]) -> set[Role]:
+    """The parts that occur in `node`; what has all a formula needs goes into `found`."""
+    part = role(node) if isinstance(node, ast.expr) else None
+    if part is not None:
+        return {part}
+    parts: set[Role] = set()
+    for inner in children(node):
+        parts |= _collect(inner, found)
+    if parts >= _NEEDED:
+        found.add(id(node))
+    return parts
+
+
 def formula(node: ast.expr) -> Formula | None:
     """`node` as a formula, where nothing but one length and the layout goes into it."""
-    return _read(node, {Role.LENGTH, Role.SIZE, Role.RANK}, {Role.INTERLEAVE, Role.RATIO})
+    return _read(node, _NEEDED, {Role.INTERLEAVE, Role.RATIO})
 
 
-def _read(node: ast.expr, needed: set[Role], allowed: set[Role]) -> Formula | None:
+def _read(node: ast.expr, needed: Set[Role], allowed: Set[Role]) -> Formula | None:
     """`node` as arithmetic over each of the parts `needed`, and perhaps of those `allowed`."""
     parts: dict[Role, set[str]] = {}
     places: dict[int, Role] = {}
@@ -243,7 +265,7 @@ def _read(node: ast.expr, needed: set[Role], allowed: set[Role]) -> Formula | No
             return None
         part = role(inner) if isinstance(inner, ast.expr) else None
         if part is None:
-            waiting += ast.iter_child_nodes(inner)
+            waiting += children(inner)
         else:
             parts.setdefault(part, set()).add(ast.dump(inner))
             places[id(inner)] = part
@@ -261,31 +283,33 @@ def _read(node: ast.expr, needed: set[Role], allowed: set[Role]) -> Formula | No
 
 def local_lengths(node: ast.expr) -> Iterator[ast.expr]:
     """The largest parts of an expression that are meant as local lengths."""
+    yield from _outermost(node, _candidates(node))
+
+
+def _outermost(node: ast.AST, worth: set[int]) -> Iterator[ast.expr]:
+    if isinstance(node, ast.expr):
+        if id(node) not in worth:
+            return
+        if _is_meant_as_local(node):
+            # A right formula inside says that what is around it is done on purpose, but for a ratio.
+            example = counterexample(node, False)
+            if example is not None and example.fault is Fault.RATIO:
+                yield node
+                return
+            inner = [part for child in children(node) for part in _outermost(child, worth)]
+            rights = [part for part in inner if counterexample(part, False) is None]
+            yield from rights or [node]
+            return
+    for child in children(node):
+        yield from _outermost(child, worth)
+
+
+def _is_meant_as_local(node: ast.expr) -> bool:
     found = formula(node)
     try:
-        meant = found is not None and found.is_meant_as_local()
+        return found is not None and found.is_meant_as_local()
     except NotArithmetic:
-        meant = False
-    if meant:
-        # A right formula inside says that what is around it is done on purpose, but for a ratio.
-        example = counterexample(node, False)
-        if example is not None and example.fault is Fault.RATIO:
-            yield node
-            return
-        inner = [part for child in ast.iter_child_nodes(node) for part in _expressions(child)]
-        rights = [part for part in inner if counterexample(part, False) is None]
-        yield from rights or [node]
-        return
-    for child in ast.iter_child_nodes(node):
-        yield from _expressions(child)
-
-
-def _expressions(node: ast.AST) -> Iterator[ast.expr]:
-    if isinstance(node, ast.expr):
-        yield from local_lengths(node)
-    else:
-        for child in ast.iter_child_nodes(node):
-            yield from _expressions(child)
+        return False
 
 
 def counterexample(

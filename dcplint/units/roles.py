@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import enum
 import re
+from functools import cache
 
 from dcplint.facts.expressions import dotted_name
 
@@ -45,7 +46,11 @@ def role(node: ast.expr) -> Role | None:
     dotted = dotted_name(node)
     if dotted is None:
         return None
-    name = dotted.rpartition(".")[2]
+    return _named(dotted.rpartition(".")[2])
+
+
+@cache
+def _named(name: str) -> Role | None:
     if _SIZE.fullmatch(name):
         return Role.SIZE
     if _RANK.fullmatch(name):
