@@ -8,6 +8,7 @@ from collections.abc import Set
 from dcplint.facts.model import Expression
 
 _SHORT = 80
+_BY_ARGUMENTS = frozenset({"cast", "type"})  # calls whose arguments say what they give
 
 
 def lower(node: ast.expr) -> Expression:
@@ -43,7 +44,7 @@ def _lower(node: ast.expr) -> Expression:
 
 
 def _call(node: ast.Call) -> Expression:
-    """`getattr(x, "name")` reads as `x.name`; other calls keep callee and arguments."""
+    """`getattr(x, "name")` reads as `x.name`; other calls keep the callee."""
     callee = dotted_name(node.func)
     if callee == "getattr" and len(node.args) >= 2:
         owner, name = dotted_name(node.args[0]), node.args[1]
@@ -56,7 +57,8 @@ def _call(node: ast.Call) -> Expression:
         return Expression("absolute", module)
     if callee is None:
         callee = _callee_of_result(node.func)
-    return Expression("call", callee, arguments=tuple(lower(a) for a in node.args))
+    telling = callee.rpartition(".")[2] in _BY_ARGUMENTS
+    return Expression("call", callee, arguments=tuple(map(lower, node.args)) if telling else ())
 
 
 def _callee_of_result(node: ast.expr) -> str:

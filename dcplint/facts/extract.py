@@ -77,9 +77,12 @@ def extract(
 
 def local_bindings(node: Function, place: Place) -> tuple[Binding, ...]:
     """The names that a function's own statements bind, its parameters first."""
-    scope = _Scope(place, {})
+    scope = _Scope(place, {}, is_local=True)
     scope.enter(node)
     return tuple(scope.bindings)
+
+
+_LINKABLE = (ast.Name, ast.Attribute, ast.Constant, ast.Subscript, ast.Call, ast.IfExp, ast.NamedExpr)
 
 
 @dataclass(slots=True)
@@ -87,6 +90,7 @@ class _Scope:
     """Collects what the statements of one module, class body or function say.
 
     enclosing: bindings of the functions around it. function: qualified name of the innermost one.
+    is_local: only names are wanted, and what they stand for where that can be linked.
     """
 
     place: Place
@@ -95,6 +99,7 @@ class _Scope:
     enclosing: tuple[tuple[Binding, ...], ...] = ()
     function: str = ""
     is_class: bool = False
+    is_local: bool = False
     bindings: list[Binding] = field(default_factory=list)
     classes: list[ClassFacts] = field(default_factory=list)
     functions: list[FunctionFacts] = field(default_factory=list)
@@ -141,8 +146,11 @@ class _Scope:
         else:
             for target, value in bound(node):
                 if isinstance(target, ast.Name):
-                    given = lower(value) if value is not None else VARYING
+                    wanted = not self.is_local or isinstance(value, _LINKABLE)
+                    given = lower(value) if value is not None and wanted else VARYING
                     self._bind(target.id, Source.ASSIGN, node, under, value=given)
+            if self.is_local:
+                return
             for owner, name, value in settings(node):
                 given = lower(value) if value is not None else VARYING
                 place = position(node)
