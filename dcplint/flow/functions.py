@@ -26,9 +26,11 @@ Definition = ast.FunctionDef | ast.AsyncFunctionDef
 _NAMES = re.compile(r"\w+")
 _NAMING = {ast.Name: "id", ast.Attribute: "attr", ast.keyword: "arg", ast.arg: "arg"}
 _REFERRED = re.compile(r"(?![ \t]*[\w(:]|[ \t]*=(?!=))")
+_OWN_CALLS = ("self.", "cls.", "def ")
 # What follows an attribute that is assigned to, or whose own attribute is; seldom anything else.
-ASSIGNED = r"(?:\.[\w.]+)?\s*(?:[-+*/|&]?=(?!=)|:[^\n=]*=(?!=)|[,)][^\n()=]*=(?!=))"
-_ASSIGNED = re.compile(rf"\b{ASSIGNED}")
+_ASSIGNED = re.compile(
+    r"\b(?:\.[\w.]+)?\s*(?:[-+*/|&]?=(?!=)|:[^\n=]*=(?!=)|[,)][^\n()=]*=(?!=))"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -257,7 +259,7 @@ class Universe:
     _parsed: dict[tuple[Module, tuple[int, int]], tuple[Function, ...]] = field(
         default_factory=dict
     )
-    _sites: dict[str, tuple[CallSite, ...]] = field(default_factory=dict)
+    _sites: dict[tuple[int, str], tuple[CallSite, ...]] = field(default_factory=dict)
     _called: dict[str, tuple[int, ...]] = field(default_factory=dict)
     _callers: dict[Function, tuple[CallSite, ...]] = field(default_factory=dict)
     _named: dict[str, tuple[int, ...]] = field(default_factory=dict)
@@ -332,6 +334,16 @@ class Universe:
         part = max(_NAMES.findall(word), key=len, default="")
         near = self._with_name(part) if part else range(len(self.entries))
         return (i for i in near if part == word or word in self.entries[i][3])
+
+    def sets(self, module: Module, facts: FunctionFacts, dotted: str) -> bool:
+        """Whether the text of a function seems to assign to `dotted`."""
+        text = self.text(module, facts)
+        at = text.find(dotted)
+        while at >= 0:
+            if _ASSIGNED.match(text, at + len(dotted)):
+                return True
+            at = text.find(dotted, at + 1)
+        return False
 
     def stored(self, attribute: str) -> dict[int, set[bool]]:
         """The entries that seem to assign to `attribute`, and whether it is one of `self`."""
@@ -439,16 +451,20 @@ class Universe:
 
     def calls_of(self, name: str) -> tuple[CallSite, ...]:
         """Every call, anywhere in the universe, whose callee's last name is `name`."""
-        if name not in self._sites:
-            self._sites[name] = tuple(
+        return tuple(site for index in self._calling(name) for site in self._calls_in(index, name))
+
+    def _calls_in(self, index: int, name: str) -> tuple[CallSite, ...]:
+        """The calls of an entry whose callee's last name is `name`."""
+        key = (index, name)
+        if key not in self._sites:
+            self._sites[key] = tuple(
                 CallSite(function, statement, call)
-                for index in self._calling(name)
                 for function in self.functions_of(index)
                 for statement, made in function.calls.items()
                 for call in made
                 if callee_name(call) == name
             )
-        return self._sites[name]
+        return self._sites[key]
 
     def functions_of(self, index: int) -> tuple[Function, ...]:
         """The function of an entry, then those nested in it."""
@@ -538,9 +554,15 @@ class Universe:
                         target = self.function(entry.module, facts)
                         return (target,) if target is not None else ()
             elif entry.role:
-                heirs = [f for f in self.named(name) if f.owner and f.owner is not function.owner]
-                return tuple(f for f in heirs if f.owner and entry.role in program.roles(f.owner))
+                return tuple(self._playing(entry.role, name, function.owner))
         return ()
+
+    def _playing(self, role: str, name: str, other: ClassSymbol) -> Iterator[Function]:
+        """The methods called `name` of the classes that play `role`, save one class's."""
+        for index in self._by_name.get(name, ()):
+            owner = self.entries[index][2]
+            if owner is not None and owner is not other and role in self.program.roles(owner):
+                yield from self.functions_of(index)[:1]
 
     def callers(self, target: Function) -> tuple[CallSite, ...]:
         """The calls that may run `target`; for a constructor, those that make an instance too."""
@@ -557,9 +579,22 @@ class Universe:
                     if callee_name(call) == "__init__":
                         yield CallSite(heir, statement, call)
 
+    def _possible_calls(self, target: Function) -> Iterator[CallSite]:
+        """The calls by its name, without those of other classes' own methods: by text, unparsed."""
+        name = target.node.name
+        for index in self._calling(name):
+            _, _, owner, text = self.entries[index]
+            if owner is None or self._are_related(owner, target.owner) or _is_called(text, name):
+                yield from self._calls_in(index, name)
+
+    def _are_related(self, one: ClassSymbol, other: ClassSymbol | None) -> bool:
+        if other is None:
+            return False
+        return one in self.ancestry(other) or other in self.ancestry(one)
+
     def _find_callers(self, target: Function) -> Iterator[CallSite]:
         is_constructor = target.node.name == "__init__" and target.owner is not None
-        sites = self._chained(target) if is_constructor else self.calls_of(target.node.name)
+        sites = self._chained(target) if is_constructor else self._possible_calls(target)
         for site in sites:
             found = self.callees(site.function, site.call, site.statement)
             if target in found and fits(target, site.call):
@@ -574,6 +609,17 @@ class Universe:
 
 def _ends_word(character: str, other: str = "") -> bool:
     return character == "_" or character.isalnum() or character in other
+
+
+def _is_called(text: str, name: str) -> bool:
+    """Whether a method's text may call `name` of anything but its own instance or class."""
+    word = f"{name}("
+    at = text.find(word)
+    while at >= 0:
+        if not _ends_word(text[at - 1]) and not text.endswith(_OWN_CALLS, 0, at):
+            return True
+        at = text.find(word, at + 1)
+    return "class " in text
 
 
 def _family(function: Function) -> Iterator[Function]:

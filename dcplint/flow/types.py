@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 from typing import TypeGuard
 
 from dcplint.facts.expressions import dotted_name
-from dcplint.flow.functions import ASSIGNED, Function, Setting, Universe
+from dcplint.flow.functions import Function, Setting, Universe
 from dcplint.program.symbols import ClassSymbol
 
 _DEPTH = 4
@@ -144,14 +143,10 @@ def attribute_settings(universe: Universe, owner: ClassSymbol, name: str) -> tup
 
 
 def _settings(universe: Universe, owner: ClassSymbol, name: str) -> Iterator[Setting]:
-    read = f"self.{name}"
-    written = re.compile(rf"{re.escape(read)}{ASSIGNED}")
     for entry in universe.program.mro(owner).classes:
         for facts in entry.facts.methods:
-            if facts.name != name:
-                text = universe.text(entry.module, facts)
-                if read not in text or not written.search(text):
-                    continue
+            if facts.name != name and not universe.sets(entry.module, facts, f"self.{name}"):
+                continue
             method = universe.function(entry.module, facts)
             if method is None:
                 continue
