@@ -82,7 +82,15 @@ def local_bindings(node: Function, place: Place) -> tuple[Binding, ...]:
     return tuple(scope.bindings)
 
 
-_LINKABLE = (ast.Name, ast.Attribute, ast.Constant, ast.Subscript, ast.Call, ast.IfExp, ast.NamedExpr)
+_LINKABLE = (
+    ast.Name,
+    ast.Attribute,
+    ast.Constant,
+    ast.Subscript,
+    ast.Call,
+    ast.IfExp,
+    ast.NamedExpr,
+)
 
 
 @dataclass(slots=True)

@@ -28,9 +28,9 @@ class Expression:
     """The part of an expression that linking can use.
 
     kind: `name` (dotted, in `text`), `absolute` (the same, not looked up in the module),
-    `literal` (`value`), `call` (of the dotted `text`; `arguments` of `cast` and `type`), `subscript` (of the dotted `text`), `choice`
-    (one of `options`), `default` (the first of `options` that exists), `local` (rests on a variable
-    of a function), `other`.
+    `literal` (`value`), `call` (of the dotted `text`; with `arguments` where it is `cast` or
+    `type`), `subscript` (of the dotted `text`), `choice` (one of `options`), `default` (the first
+    of `options` that exists), `local` (rests on a variable of a function), `other`.
     `text` of `other` is the source, shortened, for messages.
     """
 

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from dcplint.contracts.model import ContractField
 from dcplint.facts.expressions import dotted_name
 from dcplint.flow.conditions import Path, conjuncts, null_test
-from dcplint.flow.functions import Function, expressions
+from dcplint.flow.functions import Function
 from dcplint.flow.trace import Tracer
-from dcplint.source.tree import walk
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,23 +54,20 @@ def fallbacks_in(
                 test = statement.test
                 yield Fallback(field, function, statement, test, when_none, derived, path)
         return
-    for expression in expressions(statement):
-        for node in walk(expression):
-            if isinstance(node, ast.IfExp):
-                tested = null_test(node.test)
-                if tested is not None:
-                    path, when_none = tested
-                    value = node.body if when_none else node.orelse
-                    if _is_derivation(value):
-                        yield Fallback(
-                            field, function, statement, node.test, when_none, value, path
-                        )
-            elif isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or):
-                dotted = dotted_name(node.values[0])
-                if dotted is not None and _is_derivation(node.values[-1]):
-                    path = tuple(dotted.split("."))
-                    value = node.values[-1]
-                    yield Fallback(field, function, statement, node.values[0], False, value, path)
+    for node in function.own_nodes[statement]:
+        if isinstance(node, ast.IfExp):
+            tested = null_test(node.test)
+            if tested is not None:
+                path, when_none = tested
+                value = node.body if when_none else node.orelse
+                if _is_derivation(value):
+                    yield Fallback(field, function, statement, node.test, when_none, value, path)
+        elif isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or):
+            dotted = dotted_name(node.values[0])
+            if dotted is not None and _is_derivation(node.values[-1]):
+                path = tuple(dotted.split("."))
+                value = node.values[-1]
+                yield Fallback(field, function, statement, node.values[0], False, value, path)
 
 
 def _otherwise(function: Function, statement: ast.If) -> list[ast.stmt]:

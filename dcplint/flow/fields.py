@@ -80,8 +80,8 @@ class FieldFlow:
     def reads(self, field: ContractField) -> Iterator[Read]:
         """Every place that takes `field` off a record, in functions that can run under DCP."""
         for function in self.universe.mentioning(field.name):
-            for statement in function.homes:
-                for node in _attributes(statement, field.name):
+            for statement in function.mentions.get(field.name, ()):
+                for node in _attributes(function, statement, field.name):
                     if not self.is_record_expression(function, node.value, field):
                         continue
                     dotted = dotted_name(node)
@@ -316,11 +316,10 @@ def gaps(outcomes: tuple[Outcome, ...]) -> tuple[Outcome, ...]:
     return tuple(outcome for outcome in outcomes if outcome.state is State.NONE)
 
 
-def _attributes(statement: ast.stmt, name: str) -> Iterator[ast.Attribute]:
-    for expression in expressions(statement):
-        for node in walk(expression):
-            if isinstance(node, ast.Attribute) and (node.attr, type(node.ctx)) == (name, ast.Load):
-                yield node
+def _attributes(function: Function, statement: ast.stmt, name: str) -> Iterator[ast.Attribute]:
+    for node in function.own_nodes[statement]:
+        if isinstance(node, ast.Attribute) and (node.attr, type(node.ctx)) == (name, ast.Load):
+            yield node
 
 
 def _is_none(value: ast.expr | None) -> bool:

@@ -20,7 +20,7 @@ from dcplint.flow.conditions import telling
 from dcplint.flow.graph import Graph, Node
 from dcplint.program.program import Program
 from dcplint.program.symbols import ClassSymbol, FunctionSymbol, Module
-from dcplint.source.tree import own_nodes, walk
+from dcplint.source.tree import own_nodes
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef
 _NAMES = re.compile(r"\w+")
@@ -28,9 +28,7 @@ _NAMING = {ast.Name: "id", ast.Attribute: "attr", ast.keyword: "arg", ast.arg: "
 _REFERRED = re.compile(r"(?![ \t]*[\w(:]|[ \t]*=(?!=))")
 _OWN_CALLS = ("self.", "cls.", "def ")
 # What follows an attribute that is assigned to, or whose own attribute is; seldom anything else.
-_ASSIGNED = re.compile(
-    r"\b(?:\.[\w.]+)?\s*(?:[-+*/|&]?=(?!=)|:[^\n=]*=(?!=)|[,)][^\n()=]*=(?!=))"
-)
+_ASSIGNED = re.compile(r"\b(?:\.[\w.]+)?\s*(?:[-+*/|&]?=(?!=)|:[^\n=]*=(?!=)|[,)][^\n()=]*=(?!=))")
 
 
 @dataclass(frozen=True, eq=False)

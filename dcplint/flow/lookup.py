@@ -222,12 +222,10 @@ class Lookup:
 
     def rebinds_global(self, module: Module, name: str) -> bool:
         """Whether a function of the module assigns to its variable `name`."""
-        said = re.compile(rf"\bglobal\b.*\b{re.escape(name)}\b")
         methods = (m for symbol in module.classes for m in symbol.facts.methods)
-        return any(
-            said.search(self.universe.text(module, facts))
-            for facts in (*module.facts.functions, *methods)
-        )
+        texts = (self.universe.text(module, f) for f in (*module.facts.functions, *methods))
+        said = rf"\bglobal\b.*\b{re.escape(name)}\b"
+        return any("global " in text and re.search(said, text) for text in texts)
 
 
 def _hands_through(wrapper: Function) -> bool:

@@ -8,7 +8,7 @@ followed here: whatever the thing may have been given must agree. Unknown stays 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from dcplint.facts.expressions import dotted_name
@@ -40,6 +40,7 @@ class Scenario:
     _sizes: dict[tuple[Function, str], bool] = field(default_factory=dict)
     _attributes: dict[tuple[ClassSymbol, str], list[Meaning]] = field(default_factory=dict)
     _reachable: dict[Function, set[Node]] = field(default_factory=dict)
+    _bound: dict[Function, Mapping[str, list[ast.expr | None]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.lookup = Lookup(self.universe)
@@ -229,16 +230,21 @@ class Scenario:
                 passed = self._passed(scope, name) if name in scope.parameters else []
                 if name in scope.parameters and not passed:
                     return []
-                found = [
-                    value
-                    for node in scope.graph.nodes
-                    for bound, value in bindings(node)
-                    if bound == name
-                ]
+                found = self._given(scope).get(name, [])
                 known = [(scope, value) for value in found if value is not None]
                 return [*passed, *known] if len(known) == len(found) else []
             scope = scope.outer
         return []
+
+    def _given(self, function: Function) -> Mapping[str, list[ast.expr | None]]:
+        """What each variable of a function is given; None for what is no expression."""
+        if function not in self._bound:
+            found: dict[str, list[ast.expr | None]] = {}
+            for node in function.graph.nodes:
+                for name, value in bindings(node):
+                    found.setdefault(name, []).append(value)
+            self._bound[function] = found
+        return self._bound[function]
 
     def _passed(self, function: Function, name: str) -> list[Meaning]:
         """What every caller passes for a parameter."""

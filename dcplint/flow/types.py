@@ -110,7 +110,7 @@ def _of_name(
         if parameter.arg == name:
             yield annotated(universe, function, parameter.annotation)
             return
-    for node in function.homes:
+    for node in function.mentions.get(name, ()):
         if isinstance(node, ast.AnnAssign) and dotted_name(node.target) == name:
             yield annotated(universe, function, node.annotation)
         elif isinstance(node, ast.Assign):
@@ -153,7 +153,7 @@ def _settings(universe: Universe, owner: ClassSymbol, name: str) -> Iterator[Set
             if facts.name == name and method.is_property:
                 yield method, None, None
                 return
-            for node in method.homes:
+            for node in method.mentions.get(name, ()):
                 if isinstance(node, ast.Assign) and any(_is_own(t, name) for t in node.targets):
                     yield method, node.value, None
                 elif isinstance(node, ast.AnnAssign) and _is_own(node.target, name):

@@ -388,7 +388,7 @@ class UnitFlow:
             if place.role is Role.ENTRY:
                 whole.append(self._at_entry(frame, path))
                 continue
-            defined = _UNTOUCHED
+            defined: Abstract | _Untouched = _UNTOUCHED
             if place.statement in touching:
                 defined = self._defined(frame, place, path, parts)
             if isinstance(defined, _Untouched):
