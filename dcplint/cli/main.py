@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import sys
@@ -31,6 +32,7 @@ def main(args: Sequence[str] | None = None) -> None:
 
 def _end(status: int) -> NoReturn:
     """End the process without taking apart, object by object, what a large run has built."""
+    atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
         with suppress(AttributeError, OSError, ValueError):  # closed, or nobody reads it
             stream.flush()
