@@ -291,7 +291,7 @@ def _outermost(node: ast.AST, worth: set[int]) -> Iterator[ast.expr]:
         if id(node) not in worth:
             return
         if _is_meant_as_local(node):
-            # A right formula inside says that what is around it is done on purpose, but for a ratio.
+            # A right formula inside says that what is around it is meant, but for a ratio.
             example = counterexample(node, False)
             if example is not None and example.fault is Fault.RATIO:
                 yield node
