@@ -96,10 +96,10 @@ def check(context: Context) -> Iterator[Finding]:
     for function, (statement, node, length) in _derivations(context):
         if node in told or _is_stored(statement, node, owed):
             continue
+        if not runs_under_dcp(context, function, statement):
+            continue
         value = context.units.value(function, statement, length)
         if not isinstance(value, Value) or value.unit != UNITS["global"]:
-            continue
-        if not runs_under_dcp(context, function, statement):
             continue
         if _runs_without_dcp(context, function, statement, node, _CALLERS):
             told.add(node)

@@ -53,8 +53,9 @@ from dcplint.facts.expressions import dotted_name, shorten
 from dcplint.facts.model import Position
 from dcplint.facts.positions import position
 from dcplint.findings.model import Evidence, Finding, Role, Severity
-from dcplint.flow.functions import Function, Universe, callee_name
+from dcplint.flow.functions import Function, callee_name
 from dcplint.flow.origins import Frame
+from dcplint.flow.universe import Universe
 from dcplint.source.location import Tree
 from dcplint.units.expressions import written
 from dcplint.units.flow import loaded, operands

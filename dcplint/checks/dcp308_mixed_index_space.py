@@ -47,7 +47,8 @@ from dcplint.checks.dcp303_open_coded_length import surroundings
 from dcplint.facts.expressions import shorten
 from dcplint.facts.positions import position
 from dcplint.findings.model import Finding, Severity
-from dcplint.flow.functions import Function, Universe
+from dcplint.flow.functions import Function
+from dcplint.flow.universe import Universe
 from dcplint.units.expressions import written
 from dcplint.units.proof import OwnerExample, wrong_owner
 from dcplint.units.roles import Role, role

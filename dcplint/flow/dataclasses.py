@@ -6,7 +6,7 @@ import ast
 import textwrap
 
 from dcplint.facts.model import Position, Setting
-from dcplint.flow.functions import Universe
+from dcplint.flow.universe import Universe
 from dcplint.program.symbols import ClassSymbol
 from dcplint.source.location import Tree
 

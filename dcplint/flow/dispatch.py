@@ -6,8 +6,9 @@ import ast
 from dataclasses import dataclass, field
 
 from dcplint.facts.expressions import dotted_name
-from dcplint.flow.functions import Function, Universe
+from dcplint.flow.functions import Function
 from dcplint.flow.kernels import Kernels
+from dcplint.flow.universe import Universe
 from dcplint.program.symbols import ClassSymbol
 
 

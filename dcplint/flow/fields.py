@@ -15,10 +15,11 @@ from dcplint.facts.model import Position
 from dcplint.facts.positions import position
 from dcplint.flow.conditions import conjuncts
 from dcplint.flow.fallbacks import Fallback, can_derive, fallbacks_in
-from dcplint.flow.functions import Function, Universe, argument, expressions
+from dcplint.flow.functions import Function, argument, expressions
 from dcplint.flow.provenance import Provenance
 from dcplint.flow.trace import Outcome, Path, State, Step, Tracer, null_test
 from dcplint.flow.types import classes_of
+from dcplint.flow.universe import Universe
 from dcplint.program.program import Program
 from dcplint.program.symbols import ClassSymbol
 from dcplint.source.tree import walk

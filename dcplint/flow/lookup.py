@@ -11,8 +11,9 @@ from functools import cached_property
 from dcplint.facts.expressions import dotted_name
 from dcplint.flow.conditions import Path, path_of
 from dcplint.flow.dataclasses import is_record
-from dcplint.flow.functions import CallSite, Function, Universe, callee_name
+from dcplint.flow.functions import CallSite, Function, callee_name
 from dcplint.flow.types import classes_of
+from dcplint.flow.universe import Universe
 from dcplint.program.symbols import ClassSymbol, FunctionSymbol, Module
 
 _CONSTRUCTORS = frozenset({"__init__", "__post_init__"})

@@ -10,7 +10,7 @@ from functools import cached_property
 from dcplint.contracts.model import Output
 from dcplint.flow.clauses import can_hold
 from dcplint.flow.dispatch import Dispatch
-from dcplint.flow.functions import Function, Universe, callee_name
+from dcplint.flow.functions import Function, callee_name
 from dcplint.flow.kernels import Kernels
 from dcplint.flow.origins import Origin, Origins
 from dcplint.flow.refused import Refused
@@ -18,6 +18,7 @@ from dcplint.flow.scenario import Scenario
 from dcplint.flow.settled import Settled
 from dcplint.flow.trace import State, Step
 from dcplint.flow.unbound import Unbound, unbound
+from dcplint.flow.universe import Universe
 from dcplint.flow.ways import TooManyWays, Value, Walk, Way
 from dcplint.program.dcp_use import refusal
 from dcplint.program.program import Program

@@ -19,10 +19,11 @@ from dcplint.flow.clauses import (
     can_hold,
     clauses,
 )
-from dcplint.flow.functions import Function, Universe
+from dcplint.flow.functions import Function
 from dcplint.flow.graph import Node
 from dcplint.flow.origins import Frame
 from dcplint.flow.scenario import Scenario
+from dcplint.flow.universe import Universe
 from dcplint.program.symbols import ClassSymbol
 from dcplint.source.tree import copied
 

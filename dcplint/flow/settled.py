@@ -14,8 +14,9 @@ from functools import partial
 from typing import TypeVar
 
 from dcplint.facts.model import Setting
-from dcplint.flow.functions import Function, Universe, expressions
+from dcplint.flow.functions import Function, expressions
 from dcplint.flow.scenario import Scenario
+from dcplint.flow.universe import Universe
 from dcplint.source.tree import walk
 
 K = TypeVar("K")

@@ -21,20 +21,13 @@ from dataclasses import dataclass, field, replace
 from dcplint.facts.expressions import dotted_name, shorten
 from dcplint.flow.conditions import Conditions, Path, names, null_test, path_of, substituted
 from dcplint.flow.dataclasses import constructor_argument, field_default, fields_of, is_record
-from dcplint.flow.functions import (
-    CallSite,
-    Function,
-    Universe,
-    argument,
-    callee_name,
-    default,
-    receiver,
-)
+from dcplint.flow.functions import CallSite, Function, argument, callee_name, default, receiver
 from dcplint.flow.graph import Edge
 from dcplint.flow.identity import GIVEN, Identity
 from dcplint.flow.lookup import Lookup
 from dcplint.flow.scenario import Scenario
 from dcplint.flow.types import annotated, as_union, classes_of
+from dcplint.flow.universe import Universe
 from dcplint.flow.values import (
     Context,
     Outcome,

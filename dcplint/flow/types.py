@@ -7,31 +7,32 @@ from collections.abc import Iterator
 from typing import TypeGuard
 
 from dcplint.facts.expressions import dotted_name
-from dcplint.flow.functions import Function, Setting, Universe
+from dcplint.flow.functions import Function
+from dcplint.flow.listing import Listing, Setting
 from dcplint.program.symbols import ClassSymbol
 
 _DEPTH = 4
 
 
 def classes_of(
-    universe: Universe, function: Function, node: ast.expr, depth: int = _DEPTH
+    listing: Listing, function: Function, node: ast.expr, depth: int = _DEPTH
 ) -> frozenset[ClassSymbol]:
     """The classes `node` may be an instance of in `function`; empty where it cannot be told."""
     if depth < _DEPTH:
-        return _classes_of(universe, function, node, depth)
+        return _classes_of(listing, function, node, depth)
     key = (function, node)
-    if key not in universe.instances:
-        universe.instances[key] = _classes_of(universe, function, node, depth)
-    return universe.instances[key]
+    if key not in listing.instances:
+        listing.instances[key] = _classes_of(listing, function, node, depth)
+    return listing.instances[key]
 
 
 def _classes_of(
-    universe: Universe, function: Function, node: ast.expr, depth: int
+    listing: Listing, function: Function, node: ast.expr, depth: int
 ) -> frozenset[ClassSymbol]:
     if depth == 0:
         return frozenset()
     found: set[ClassSymbol] = set()
-    for candidates in _candidates(universe, function, node, depth):
+    for candidates in _candidates(listing, function, node, depth):
         if not candidates:
             return frozenset()
         found |= candidates
@@ -39,7 +40,7 @@ def _classes_of(
 
 
 def narrowed(
-    universe: Universe, function: Function, statement: ast.stmt, node: ast.expr
+    listing: Listing, function: Function, statement: ast.stmt, node: ast.expr
 ) -> frozenset[ClassSymbol]:
     """The classes to which an `isinstance` test that holds at `statement` narrows `node`."""
     current: ast.stmt | None = statement if statement in function.homes else None
@@ -51,7 +52,7 @@ def narrowed(
         for test in tests:
             for part in test.values if _is_and(test) else [test]:
                 if _tests_instance(part, node):
-                    return annotated(universe, function, as_union(part.args[1]))
+                    return annotated(listing, function, as_union(part.args[1]))
         current = home.parent
     return frozenset()
 
@@ -80,19 +81,19 @@ def as_union(classes: ast.expr) -> ast.expr:
 
 
 def _candidates(
-    universe: Universe, function: Function, node: ast.expr, depth: int
+    listing: Listing, function: Function, node: ast.expr, depth: int
 ) -> Iterator[frozenset[ClassSymbol]]:
     if isinstance(node, ast.Call):
-        yield _constructed(universe, function, node)
+        yield _constructed(listing, function, node)
     elif isinstance(node, ast.Name):
-        yield from _of_name(universe, function, node.id, depth)
+        yield from _of_name(listing, function, node.id, depth)
     elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
         if node.value.id == "self" and function.owner is not None:
-            yield from _of_attribute(universe, function.owner, node.attr, depth)
+            yield from _of_attribute(listing, function.owner, node.attr, depth)
     elif isinstance(node, ast.IfExp):
         for branch in (node.body, node.orelse):
             if not _is_none(branch):
-                yield classes_of(universe, function, branch, depth - 1)
+                yield classes_of(listing, function, branch, depth - 1)
 
 
 def _is_none(node: ast.expr | None) -> bool:
@@ -101,53 +102,53 @@ def _is_none(node: ast.expr | None) -> bool:
 
 
 def _of_name(
-    universe: Universe, function: Function, name: str, depth: int
+    listing: Listing, function: Function, name: str, depth: int
 ) -> Iterator[frozenset[ClassSymbol]]:
     if name == "self" and function.is_method and function.owner is not None:
         yield frozenset({function.owner})
         return
     for parameter in _parameters(function):
         if parameter.arg == name:
-            yield annotated(universe, function, parameter.annotation)
+            yield annotated(listing, function, parameter.annotation)
             return
     for node in function.mentions.get(name, ()):
         if isinstance(node, ast.AnnAssign) and dotted_name(node.target) == name:
-            yield annotated(universe, function, node.annotation)
+            yield annotated(listing, function, node.annotation)
         elif isinstance(node, ast.Assign):
             is_target = any(dotted_name(target) == name for target in node.targets)
             if is_target and not _is_none(node.value):
-                yield classes_of(universe, function, node.value, depth - 1)
+                yield classes_of(listing, function, node.value, depth - 1)
 
 
 def _of_attribute(
-    universe: Universe, owner: ClassSymbol, name: str, depth: int
+    listing: Listing, owner: ClassSymbol, name: str, depth: int
 ) -> Iterator[frozenset[ClassSymbol]]:
-    for method, _, annotation in attribute_settings(universe, owner, name):
+    for method, _, annotation in attribute_settings(listing, owner, name):
         if annotation is not None:
-            yield annotated(universe, method, annotation)
+            yield annotated(listing, method, annotation)
             return  # what is declared holds for every assignment
-    for method, value, _ in attribute_settings(universe, owner, name):
+    for method, value, _ in attribute_settings(listing, owner, name):
         if value is not None and not _is_none(value):
-            yield classes_of(universe, method, value, depth - 1)
+            yield classes_of(listing, method, value, depth - 1)
 
 
-def attribute_settings(universe: Universe, owner: ClassSymbol, name: str) -> tuple[Setting, ...]:
+def attribute_settings(listing: Listing, owner: ClassSymbol, name: str) -> tuple[Setting, ...]:
     """(method, value, annotation) of every `self.name = value` in the class and its ancestors.
 
     A property of that name comes alone, as itself, without value and annotation.
     """
     key = (owner, name)
-    if key not in universe.settings:
-        universe.settings[key] = tuple(_settings(universe, owner, name))
-    return universe.settings[key]
+    if key not in listing.settings:
+        listing.settings[key] = tuple(_settings(listing, owner, name))
+    return listing.settings[key]
 
 
-def _settings(universe: Universe, owner: ClassSymbol, name: str) -> Iterator[Setting]:
-    for entry in universe.program.mro(owner).classes:
+def _settings(listing: Listing, owner: ClassSymbol, name: str) -> Iterator[Setting]:
+    for entry in listing.program.mro(owner).classes:
         for facts in entry.facts.methods:
-            if facts.name != name and not universe.sets(entry.module, facts, f"self.{name}"):
+            if facts.name != name and not listing.sets(entry.module, facts, f"self.{name}"):
                 continue
-            method = universe.function(entry.module, facts)
+            method = listing.function(entry.module, facts)
             if method is None:
                 continue
             if facts.name == name and method.is_property:
@@ -166,20 +167,20 @@ def _is_own(target: ast.expr, name: str) -> bool:
     return dotted_name(target) == f"self.{name}"
 
 
-def _constructed(universe: Universe, function: Function, call: ast.Call) -> frozenset[ClassSymbol]:
+def _constructed(listing: Listing, function: Function, call: ast.Call) -> frozenset[ClassSymbol]:
     dotted = dotted_name(call.func)
     if dotted is None:
         return frozenset()
-    found = universe.program.linker.name(function.module, dotted, function.scopes)
+    found = listing.program.linker.name(function.module, dotted, function.scopes)
     return frozenset({found}) if isinstance(found, ClassSymbol) else frozenset()
 
 
 def annotated(
-    universe: Universe, function: Function, annotation: ast.expr | None
+    listing: Listing, function: Function, annotation: ast.expr | None
 ) -> frozenset[ClassSymbol]:
     """The classes of the program that an annotation names (`C`, `"C"`, `C | None`, `A | B`)."""
     found = (
-        universe.program.linker.name(function.module, name, function.scopes)
+        listing.program.linker.name(function.module, name, function.scopes)
         for name in _names(annotation)
     )
     return frozenset(symbol for symbol in found if isinstance(symbol, ClassSymbol))

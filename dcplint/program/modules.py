@@ -124,6 +124,7 @@ class Modules:
     _loaded: dict[tuple[Tree, str], Module | None] = field(default_factory=dict)
     _owners: dict[str, tuple[SourceTree, ...]] = field(default_factory=dict)
     _texts: dict[tuple[Tree, str], SourceText] = field(default_factory=dict)
+    _sources: dict[tuple[Module, tuple[int, int]], str] = field(default_factory=dict)
     _functions: dict[
         tuple[Module, tuple[int, int]], ast.FunctionDef | ast.AsyncFunctionDef | None
     ] = field(default_factory=dict)
@@ -213,6 +214,14 @@ class Modules:
             except UnreadableSource:
                 self._functions[key] = None
         return self._functions[key]
+
+    def source(self, module: Module, facts: FunctionFacts) -> str:
+        """The source of the function that `facts` describes."""
+        key = (module, facts.lines)
+        if key not in self._sources:
+            lines = self.text(module.tree, module.facts.path).lines
+            self._sources[key] = "\n".join(lines[facts.lines[0] - 1 : facts.lines[1]])
+        return self._sources[key]
 
     def text(self, tree: Tree, relative: str) -> SourceText:
         """The text of a file, for messages; empty where it cannot be read."""

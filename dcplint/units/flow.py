@@ -18,10 +18,11 @@ from dcplint.facts.expressions import dotted_name, shorten
 from dcplint.facts.model import Source
 from dcplint.flow.conditions import substituted
 from dcplint.flow.dataclasses import constructor_argument
-from dcplint.flow.functions import CallSite, Function, Universe, argument, callee_name
+from dcplint.flow.functions import CallSite, Function, argument, callee_name
 from dcplint.flow.graph import Node, Role
 from dcplint.flow.scenario import Scenario
 from dcplint.flow.types import attribute_settings, classes_of
+from dcplint.flow.universe import Universe
 from dcplint.flow.values import unpacked
 from dcplint.flow.walk import bindings
 from dcplint.program.symbols import ClassSymbol, FunctionSymbol
