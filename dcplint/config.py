@@ -29,6 +29,13 @@ _SEVERITIES = {severity.value: severity for severity in Severity}
 
 
 @dataclass(frozen=True, slots=True)
+class HarnessConfig:
+    """The table `harness`. drivers: `module:Class` or `file.py:Class`, files absolute."""
+
+    drivers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     """One configuration file. Every field but `path` is a key, spelt with hyphens."""
 
@@ -46,8 +53,10 @@ class Config:
     baseline: Path | None = None
     output_format: str | None = None
     cache_dir: Path | None = None
+    harness: HarnessConfig = HarnessConfig()
 
 
+_HARNESS_KEYS = tuple(f.name for f in fields(HarnessConfig))
 _KEYS = tuple(f.name.replace("_", "-") for f in fields(Config) if f.name != "path")
 
 
@@ -148,6 +157,7 @@ class _Reader:
             baseline=self.path_to("baseline"),
             output_format=self.choice("output-format", {name: name for name in FORMATS}),
             cache_dir=self.path_to("cache-dir"),
+            harness=self.harness(),
         )
 
     def string(self, key: str) -> str | None:
@@ -203,6 +213,22 @@ class _Reader:
             return options[value]
         hint = _hint(value, options) if isinstance(value, str) else ""
         raise self.error(key, f"`{key}` must be one of {', '.join(options)}, not {value!r}{hint}")
+
+    def harness(self) -> HarnessConfig:
+        found = dict(self.mapping("harness", self.list_of_strings))
+        for key in found:
+            if key not in _HARNESS_KEYS:
+                hint = _hint(key, _HARNESS_KEYS)
+                raise self.error(key, f"unknown key {key!r} in `harness`{hint}")
+        return HarnessConfig(tuple(map(self.driver, found.get("drivers", ()))))
+
+    def driver(self, reference: str) -> str:
+        place, _, name = reference.rpartition(":")
+        if not place or not name.isidentifier():
+            wanted = "`module:Class` or `file.py:Class`"
+            raise self.error("drivers", f"in `drivers`: {reference!r} is not {wanted}")
+        folder = self.path.parent.absolute()
+        return f"{folder / place}:{name}" if place.endswith(".py") else reference
 
     def engine(self) -> EngineSpec | None:
         try:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from dcplint.cli import options, output
-from dcplint.cli.lint import lint
+from dcplint.cli.lint import configuration, lint
 from dcplint.errors import UserError
 from dcplint.report.formats import FORMATS
 
@@ -95,6 +95,8 @@ def command(
         except ValueError as error:
             raise UserError(f"--repro: {error}") from error
     only = _selection(probe, interleave)
+    config = configuration(paths)
+    engine_path = engine_path or config.engine_path
     report = None if backend or repro else lint(paths, engine, engine_path, packs, select=select)
     if report is not None and not report.findings:
         click.echo("nothing was found, so there is nothing to confirm", err=True)
@@ -110,6 +112,7 @@ def command(
         jobs=jobs or os.cpu_count() or 1,
         timeout=timeout,
         engine=find_engine(checked, engine_path, judged),
+        drivers=config.harness.drivers,
     ) as pool:
         if report is None:
             target = replace(template, target=backend or template.target)

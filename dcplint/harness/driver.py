@@ -1,7 +1,8 @@
 """Making a backend runnable: the driver protocol, and the driver of the harness contract.
 
-A driver for another engine is a class with `detect` and `make`, found through the entry point
-group `dcplint.drivers`; what it makes has the five members of `Subject`.
+A driver for another engine is a class with the four methods of `Driver`; what it makes is a
+`Subject`. It is found through `drivers` in the configuration's table `harness`, or through the
+entry point group `dcplint.drivers`.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import inspect
 import itertools
 import math
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -212,12 +214,23 @@ def import_target(name: str) -> ModuleType:
     return module
 
 
+def configure(references: Iterable[str]) -> None:
+    """Ask these drivers before all others. Raises what loading them raises."""
+    _configured[:] = [load_target(reference)() for reference in references]
+
+
+_configured: list[Driver] = []
+
+
 def find_driver(target: type) -> Driver:
-    """The driver that runs `target`; raises LookupError where there is none."""
+    """The driver that runs `target`; raises LookupError where there is none.
+
+    Configured ones are asked first, then installed ones, then our own.
+    """
     from dcplint.harness.vllm.driver import VllmDriver  # imports this module
 
-    drivers: list[Driver] = [ContractDriver(), VllmDriver()]
-    drivers.extend(entry.load()() for entry in entry_points(group="dcplint.drivers"))
+    installed = (entry.load()() for entry in entry_points(group="dcplint.drivers"))
+    drivers = itertools.chain(_configured, installed, (ContractDriver(), VllmDriver()))
     found = next((d for d in drivers if d.detect(target)), None)
     if found is None:
         raise LookupError(f"no driver runs {target.__module__}.{target.__qualname__}")

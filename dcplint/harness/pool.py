@@ -30,7 +30,8 @@ class PoolError(Exception):
 class Pool:
     """A zygote and the jobs it runs. Use as a context manager.
 
-    engine: the folder of an engine whose backends are to be run, loaded once.
+    engine: the folder of an engine whose backends are to be run, loaded once. drivers: references
+    to further drivers, which are asked first.
     """
 
     def __init__(
@@ -41,9 +42,11 @@ class Pool:
         timeout: float = 120.0,
         memory: int = _MEMORY,
         engine: Path | None = None,
+        drivers: tuple[str, ...] = (),
     ) -> None:
         self.device = device
         self.engine = engine
+        self.drivers = drivers
         self.jobs = jobs
         self.timeout = timeout
         # CUDA reserves address space by the hundred gigabyte; a bound would stop it at once.
@@ -58,7 +61,10 @@ class Pool:
         self._events, event_end = os.pipe()
         command = [sys.executable, "-m", "dcplint.harness.zygote"]
         self._process = subprocess.Popen(
-            [*command, str(request_end), str(event_end), self.device, str(self.engine or "")],
+            [
+                *(*command, str(request_end), str(event_end), self.device),
+                *(str(self.engine or ""), *self.drivers),
+            ],
             pass_fds=(request_end, event_end),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import traceback
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -33,11 +34,12 @@ from dcplint.harness.site import Watch, watch
 COMPILED_OP = "needs a compiled op of the engine:"
 
 
-def prepare(device: str, engine: str) -> dict[str, Any]:
+def prepare(device: str, engine: str, drivers: Sequence[str] = ()) -> dict[str, Any]:
     """Import everything once, choose compiled or interpreted, and check the machine's arithmetic.
 
-    engine: the folder that an engine to be run lies in, empty for none. Returns what every verdict
-    of this process and its children must say about its environment.
+    engine: the folder that an engine to be run lies in, empty for none. drivers: references to the
+    configured ones. Returns what every verdict of this process and its children must say about its
+    environment.
     """
     if device == "cpu":
         enable_interpreter()
@@ -53,7 +55,7 @@ def prepare(device: str, engine: str) -> dict[str, Any]:
         speed_up()
         stub_autotuning()
         complete_interface()
-    from dcplint.harness import canaries, rank_program  # noqa: F401  (imported before forking)
+    from dcplint.harness import canaries, driver, rank_program  # noqa: F401  (before forking)
 
     measured = canaries.run(device) if device == "cpu" else ()
     if device == "cpu":
@@ -62,6 +64,7 @@ def prepare(device: str, engine: str) -> dict[str, Any]:
         from dcplint.harness.vllm import engine as vllm
 
         vllm.prepare(Path(engine), device)
+    driver.configure(drivers)
     return {
         "torch": torch.__version__,
         "triton": triton.__version__,

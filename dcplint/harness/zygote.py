@@ -207,13 +207,14 @@ def _limit(memory: int) -> None:
 
 
 def main() -> None:
-    """Serve on the two descriptors given as arguments, for the device and engine given next."""
-    requests, events, device, engine = int(sys.argv[1]), int(sys.argv[2]), *sys.argv[3:]
+    """Serve on the two descriptors given as arguments; then device, engine and drivers."""
+    requests, events = int(sys.argv[1]), int(sys.argv[2])
+    device, engine, *drivers = sys.argv[3:]
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     from dcplint.harness import worker
 
     zygote = Zygote(requests, events)
-    zygote.emit({"environment": worker.prepare(device, engine)})
+    zygote.emit({"environment": worker.prepare(device, engine, drivers)})
     zygote.serve()
 
 

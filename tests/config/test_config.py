@@ -1,10 +1,11 @@
 import os
+import re
 from pathlib import Path
 
 import pytest
 from packaging.version import Version
 
-from dcplint.config import Config, find_config, policy
+from dcplint.config import Config, HarnessConfig, find_config, policy
 from dcplint.contracts.spec import EngineSpec
 from dcplint.errors import UserError
 from dcplint.findings.model import Severity
@@ -44,6 +45,8 @@ output-format = "concise"
 "tests/*" = ["DCP1"]
 [severity]
 DCP101 = "error"
+[harness]
+drivers = ["mine.driver:Driver", "lint/driver.py:Driver"]
 """
 
 
@@ -63,11 +66,12 @@ def test_every_key_is_read(tmp_path: Path) -> None:
         engine_path=tmp_path / "../engine",
         packs=(tmp_path / "packs/mine.yaml",),
         output_format="concise",
+        harness=HarnessConfig(("mine.driver:Driver", f"{tmp_path}/lint/driver.py:Driver")),
     )
 
 
 def test_pyproject_says_the_same(tmp_path: Path) -> None:
-    text = EVERY_KEY.replace("[per", "[tool.dcplint.per").replace("[sev", "[tool.dcplint.sev")
+    text = re.sub(r"^\[", "[tool.dcplint.", EVERY_KEY, flags=re.MULTILINE)
     write(tmp_path, f"[tool.dcplint]\n{text}", "pyproject.toml")
     one = found(tmp_path)
     write(tmp_path, EVERY_KEY)
@@ -139,6 +143,10 @@ def test_other_peoples_broken_files_are_not_our_business(tmp_path: Path) -> None
         ("engine = 'vllm'", "`engine`: 'vllm' is no engine release"),
         ("engine = '==0.29.0'", "`engine`: '==0.29.0' is no engine release"),
         ("engine = 'vllm==x'", "`engine`: 'vllm==x' is no engine release"),
+        ("[harness]\ndriver = ['a:B']", "unknown key 'driver' in `harness`; did you mean"),
+        ("[harness]\ndrivers = 'a:B'", "line 2: `drivers` must be a list of strings"),
+        ("[harness]\ndrivers = ['a.B']", "line 2: in `drivers`: 'a.B' is not `module:Class`"),
+        ("harness = []", "`harness` must be a table"),
         ("select = [", "not valid TOML: "),
         ("x = 'é' \udcff", "not valid TOML: "),
     ],

@@ -66,6 +66,7 @@ class EngineSubject:
         workspace = engine.load("vllm.v1.worker.workspace")
         for module, name, value in (
             (state, "_DCP", self._group),
+            (state, "_TP", self._group),  # heads are split over the same ranks
             (config, "_current_vllm_config", self._config),
             (workspace, "_manager", self._workspace),
         ):
