@@ -54,11 +54,12 @@ from dcplint.facts.model import Position
 from dcplint.facts.positions import position
 from dcplint.findings.model import Evidence, Finding, Role, Severity
 from dcplint.flow.functions import Function, callee_name
+from dcplint.flow.graph import Node
 from dcplint.flow.origins import Frame
 from dcplint.flow.universe import Universe
 from dcplint.source.location import Tree
 from dcplint.units.expressions import written
-from dcplint.units.flow import loaded, operands
+from dcplint.units.flow import KEEPING, loaded, operands
 from dcplint.units.lattice import LENGTHS, Space, Value, shifts_local
 from dcplint.units.proof import (
     Counterexample,
@@ -66,6 +67,7 @@ from dcplint.units.proof import (
     counterexample,
     divided_late,
     local_lengths,
+    piece_example,
 )
 from dcplint.units.roles import Role as Part
 from dcplint.units.roles import role
@@ -88,6 +90,8 @@ _FAULTS = {
 }
 _WHOLE = re.compile(r"interleave\w*\)?\s*%")  # whether a chunk is a multiple of a ratio is asked
 _DIVIDED = re.compile(r"//|\b(?:floor_divide|div|divide)_?\(")
+_SMALLEST = frozenset({"min", "minimum"})
+_STEPS = 4  # variables in terms of variables
 _FLOORS = frozenset({"floor_divide", "div", "divide"})
 _SHIFTED = {
     "+": "L=8, N=4, r=3, I=1, k=1: 3, should be 2",
@@ -125,6 +129,7 @@ def check(context: Context) -> Iterator[Finding]:
     yield from _changed(context)
     yield from _moved(context)
     yield from _divided(context)
+    yield from _pieces(context)
 
 
 def _text(context: Context, function: Function) -> str:
@@ -313,3 +318,66 @@ def _can_divide(context: Context, function: Function, statement: ast.stmt) -> bo
         context.outputs.refused.allows(owner, Frame(function), place)
         for place in function.graph.at(statement)
     )
+
+
+# Pieces of a sequence, localised as if each were its beginning
+
+
+def _pieces(context: Context) -> Iterator[Finding]:
+    """`localise(min(s + c, L) - s)`: a rank holds local(e) - local(s) of the tokens from s to e."""
+    names = frozenset(z.function.rpartition(".")[2] for z in context.contract.localizers)
+    for spelling in sorted(context.program.spellings(names)):
+        for site in context.fields.universe.calls_of(spelling):
+            function, statement = site.function, site.statement
+            if function.module.tree is not Tree.PROJECT:
+                continue
+            length = context.units.localised(function, site.call)
+            if length is None or not context.fields.tracer.can_run(function, statement):
+                continue
+            if any(_is_piece(context, function, at, length) for at in site.nodes):
+                yield RULE.finding(
+                    f"`{function.qualname}` localises the length of a piece that does not begin "
+                    f"the sequence, `{shorten(length)}`: local(e - s) is not "
+                    f"local(e) - local(s) ({piece_example()})",
+                    context.program.location(function.module, position(site.call)),
+                    symbol=function.qualname,
+                )
+
+
+def _is_piece(context: Context, function: Function, at: Node, node: ast.expr) -> bool:
+    """Whether `node` is `min(s + c, L) - s`, whatever the parts are called."""
+    at, node = _given(context, function, at, node)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
+        end, start = node.left, node.right
+    elif isinstance(node, ast.Call) and callee_name(node) in ("sub", "subtract"):
+        if len(operands(node)) != 2:
+            return False
+        end, start = operands(node)
+    else:
+        return False
+    _, bounded = _given(context, function, at, end)
+    if not isinstance(bounded, ast.Call) or callee_name(bounded) not in _SMALLEST:
+        return False
+    sought = ast.dump(start)
+    reaching = [
+        isinstance(part, ast.BinOp)
+        and isinstance(part.op, ast.Add)
+        and sought in (ast.dump(part.left), ast.dump(part.right))
+        for part in operands(bounded)
+    ]
+    return len(reaching) == 2 and sum(reaching) == 1
+
+
+def _given(
+    context: Context, function: Function, at: Node, node: ast.expr, steps: int = _STEPS
+) -> tuple[Node, ast.expr]:
+    """What a variable holds, without what changes no number, and where it was given that."""
+    if isinstance(node, ast.Call) and callee_name(node) in KEEPING and operands(node):
+        return _given(context, function, at, operands(node)[0], steps)
+    if isinstance(node, ast.Subscript):
+        return _given(context, function, at, node.value, steps)
+    if isinstance(node, ast.Name) and steps:
+        values = list(context.units.given(function, at, node.id))
+        if len(values) == 1:
+            return _given(context, function, *values[0], steps - 1)
+    return at, node

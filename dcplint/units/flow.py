@@ -59,7 +59,7 @@ UNITS = {
 """The units of a pack."""
 
 _MODULES = frozenset({"torch", "np", "numpy", "math", "F"})
-_KEEPING = frozenset(
+KEEPING = frozenset(
     {
         "to", "int", "long", "clone", "contiguous", "detach", "type", "astype", "unsqueeze",
         "squeeze", "view", "reshape", "expand", "flatten", "copy", "float", "as_tensor",
@@ -258,7 +258,7 @@ class UnitFlow:
             return replace(found, on_device=False) if isinstance(found, Value) else found
         if name in _COUNTING:
             return Value(Unit(Space.GLOBAL, Counts.OFFSETS))
-        if name.rstrip("_") in _KEEPING and parts:
+        if name.rstrip("_") in KEEPING and parts:
             found = self._evaluate(frame, at, parts[0])
             if isinstance(found, Value) and found.on_device and _may_move(call):
                 return replace(found, on_device=False)
@@ -290,15 +290,16 @@ class UnitFlow:
         dotted = self.called(function, call)
         return self._localizers.get(dotted)
 
+    def localised(self, function: Function, call: ast.Call) -> ast.expr | None:
+        """The lengths that `call` localises, where it calls a localizer."""
+        localizer = self.localizer(function, call)
+        return _passed(call, localizer, localizer.length) if localizer is not None else None
+
     def sharded(self, function: Function, call: ast.Call) -> ast.expr | None:
         """The lengths of which `call` gives this rank's share; None where it gives other things."""
         localizer = self.localizer(function, call)
-        if localizer is None:
-            return None
-        rank = _passed(call, localizer, localizer.rank)
-        if rank is None or isinstance(rank, ast.Constant):
-            return None
-        return _passed(call, localizer, localizer.length)
+        rank = _passed(call, localizer, localizer.rank) if localizer is not None else None
+        return None if isinstance(rank, ast.Constant | None) else self.localised(function, call)
 
     def called(self, function: Function, call: ast.Call) -> str:
         """The absolute dotted name of what is called, as far as imports tell."""

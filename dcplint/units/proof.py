@@ -185,6 +185,24 @@ def divided_late() -> Counterexample:
     )
 
 
+def piece_example() -> str:
+    """The smallest case in which `local(e - s)` is not what a rank holds of the tokens from s to e.
+
+    That is `local(e) - local(s)`.
+    """
+    for end in _LENGTHS:
+        for start in range(end):
+            for size in _SIZES:
+                for rank in range(size):
+                    before, after, whole = (
+                        Point(length, size, rank, 1).local for length in (start, end, end - start)
+                    )
+                    if whole != after - before:
+                        case = f"s={start}, e={end}, N={size}, r={rank}, I=1"
+                        return f"{case}: {whole}, should be {after - before}"
+    raise AssertionError
+
+
 @dataclass(frozen=True, slots=True)
 class OwnerExample:
     """The smallest case in which a place leads to another rank than its owner."""
