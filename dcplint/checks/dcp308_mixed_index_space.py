@@ -1,14 +1,17 @@
-"""The owner of a token is worked out for another layout than the cache has.
+"""A token's place or a length is taken for one of another space than the cache has.
 
 ## What it flags
 A test of a token's place (a position or a slot) against this rank that gives the owner when the
 interleave size is 1 and another rank otherwise, in code that takes no interleave size, of an engine
 that has one. The arithmetic is evaluated over places, world sizes and interleave sizes; the finding
-shows the smallest case that differs.
+shows the smallest case that differs. And lengths that are localised only under a test that has
+nothing to do with DCP (of a compression ratio, of another length): on the other way they stay
+global.
 
 ## Why it breaks
 With chunks of I tokens per rank, token `i` lives on rank `(i // I) % N`. Going by `i % N`, ranks
 write tokens that others own and leave out their own: every one of them then attends over holes.
+With lengths that are local on one way and global on the other, a rank reads past its shard.
 
 ## Bad
 ```python
@@ -44,19 +47,22 @@ from collections.abc import Iterator
 
 from dcplint.checks.base import Context, Rule
 from dcplint.checks.dcp303_open_coded_length import surroundings
+from dcplint.checks.length_evidence import trail
 from dcplint.facts.expressions import shorten
 from dcplint.facts.positions import position
 from dcplint.findings.model import Finding, Severity
 from dcplint.flow.functions import Function
 from dcplint.flow.universe import Universe
+from dcplint.source.location import Tree
 from dcplint.units.expressions import written
+from dcplint.units.lattice import LENGTHS, Space, Value
 from dcplint.units.proof import OwnerExample, wrong_owner
 from dcplint.units.roles import Role, role
 
 RULE = Rule(
     code="DCP308",
     name="mixed-index-space",
-    summary="flags owners of tokens worked out without the interleave size",
+    summary="flags owners of tokens, and lengths, that are of another space than the cache",
     severity=Severity.ERROR,
     since="0.1.0",
     probe="the backend's slot mapping, over interleave sizes, against the owner of each token",
@@ -64,9 +70,13 @@ RULE = Rule(
 
 
 def check(context: Context) -> Iterator[Finding]:
-    """Yield a finding per test for the owner that is right for an interleave size of 1 only."""
-    if not context.contract.vocabulary.interleaves:
-        return  # tokens go round one by one
+    """Yield a finding per owner that is right for an interleave size of 1, and per half-way."""
+    if context.contract.vocabulary.interleaves:  # else tokens go round one by one
+        yield from _owners(context)
+    yield from _halves(context)
+
+
+def _owners(context: Context) -> Iterator[Finding]:
     universe = Universe(context.program, context.program.find_ranked())
     seen: set[Function] = set()
     for rank in context.contract.vocabulary.ranks:
@@ -104,3 +114,91 @@ def _example(node: ast.AST) -> OwnerExample | None:
         if role(rank) is Role.RANK:
             return wrong_owner(owner)
     return None
+
+
+# Lengths that are localised on one way only
+
+
+def _halves(context: Context) -> Iterator[Finding]:
+    """`x = localise(x) if ratio > 1 else x`."""
+    names = frozenset(z.function.rpartition(".")[2] for z in context.contract.localizers)
+    for spelling in sorted(context.program.spellings(names)):
+        for site in context.fields.universe.calls_of(spelling):
+            function, statement = site.function, site.statement
+            if function.module.tree is not Tree.PROJECT:
+                continue
+            if context.units.sharded(function, site.call) is None:
+                continue
+            if not context.fields.tracer.can_run(function, statement):
+                continue
+            for test, other in _other_ways(function, statement, site.call):
+                if not _is_unrelated(context, function, statement, test):
+                    continue
+                value = context.units.value(function, statement, other)
+                if isinstance(value, Value) and value.unit.counts in LENGTHS:
+                    if value.unit.space is Space.GLOBAL and not _is_asked_again(function, test):
+                        yield _half(context, function, site.call, test, value)
+
+
+def _other_ways(
+    function: Function, statement: ast.stmt, call: ast.Call
+) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """(test, value): what stands for the result of a localizer where a test comes out otherwise."""
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+        return
+    value, target = statement.value, statement.targets[0]
+    if isinstance(value, ast.IfExp):
+        if value.body is call:
+            yield value.test, value.orelse
+        elif value.orelse is call:
+            yield value.test, value.body
+    home = function.homes[statement]
+    branch = home.parent
+    if value is call and isinstance(target, ast.Name) and isinstance(branch, ast.If):
+        leaves = isinstance(home.block[-1], (ast.Return, ast.Raise, ast.Continue, ast.Break))
+        beside = branch.orelse if home.block is branch.body else branch.body
+        if not beside and not leaves:
+            yield branch.test, ast.Name(target.id, ast.Load())
+
+
+def _is_unrelated(
+    context: Context, function: Function, statement: ast.stmt, test: ast.expr
+) -> bool:
+    """Whether a test is known to be about a ratio or a length, which DCP does not decide."""
+    if isinstance(test, ast.BoolOp):
+        return all(_is_unrelated(context, function, statement, part) for part in test.values)
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1:
+        return False
+    sides = (test.left, test.comparators[0])
+    known = [
+        isinstance(side, ast.Constant)
+        or role(side) is Role.RATIO
+        or isinstance(context.units.value(function, statement, side), Value)
+        for side in sides
+    ]
+    return all(known) and not all(isinstance(side, ast.Constant) for side in sides)
+
+
+def _is_asked_again(function: Function, test: ast.expr) -> bool:
+    """Whether the same test stands elsewhere too, and may keep the two ways apart."""
+    said = ast.dump(test)
+    tests = [
+        node.test
+        for nodes in function.own_nodes.values()
+        for node in nodes
+        if isinstance(node, ast.IfExp)
+    ]
+    tests += [node.test for node in function.homes if isinstance(node, (ast.If, ast.While))]
+    return sum(ast.dump(other) == said for other in tests) > 1
+
+
+def _half(
+    context: Context, function: Function, call: ast.Call, test: ast.expr, value: Value
+) -> Finding:
+    return RULE.finding(
+        f"`{function.qualname}` localises lengths only where `{shorten(test)}`, which says nothing "
+        f"of DCP: elsewhere they stay the {value.unit}",
+        context.program.location(function.module, position(call)),
+        symbol=function.qualname,
+        evidence=trail(context, value),
+    )
