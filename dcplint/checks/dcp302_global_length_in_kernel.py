@@ -4,7 +4,8 @@
 A kernel argument that counts the tokens in this rank's cache and is given global lengths with DCP
 on; or one that counts global tokens (for a causal bound) and is given local ones. The pack names
 the arguments and what they want; what is passed is followed through locals, slices, buffers,
-records, parameters and calls. Code that never runs under DCP, and backends that a gate refuses, may
+records, parameters and calls. Also a call that passes this rank for the mask and leaves the global
+lengths out. Code that never runs under DCP, and backends that a gate refuses, may
 pass what they like.
 
 ## Why it breaks
@@ -59,9 +60,12 @@ from dcplint.checks.base import Context, Rule
 from dcplint.checks.length_evidence import runs_under_dcp, trail, wanted
 from dcplint.facts.expressions import shorten
 from dcplint.facts.positions import position
-from dcplint.findings.model import Finding, Severity
+from dcplint.findings.model import Evidence, Finding, Location, Severity
+from dcplint.flow.functions import callee_name
+from dcplint.source.location import Tree
+from dcplint.units.flow import UNITS
 from dcplint.units.lattice import LENGTHS, Space, Value
-from dcplint.units.sinks import Sink, argument_sinks
+from dcplint.units.sinks import Sink, Unbound, argument_sinks, unbound_calls
 
 RULE = Rule(
     code="DCP302",
@@ -84,6 +88,9 @@ def check(context: Context) -> Iterator[Finding]:
         if {value.unit.space, sink.unit.space} == _SPACES:
             if runs_under_dcp(context, sink.function, sink.statement):
                 yield _finding(context, sink, value)
+    for unbound in unbound_calls(context.units):
+        if runs_under_dcp(context, unbound.function, unbound.statement):
+            yield _left_out(context, unbound)
 
 
 def _finding(context: Context, sink: Sink, value: Value) -> Finding:
@@ -93,4 +100,17 @@ def _finding(context: Context, sink: Sink, value: Value) -> Finding:
         context.program.location(sink.function.module, position(sink.node)),
         symbol=sink.function.qualname,
         evidence=(*trail(context, value), wanted(sink)),
+    )
+
+
+def _left_out(context: Context, unbound: Unbound) -> Finding:
+    fact, function = unbound.fact, unbound.function
+    place = Location(fact.source.pack, fact.source.line, tree=Tree.PACK)
+    taker = f"`{callee_name(unbound.call)}({fact.argument}=…)`"
+    return RULE.finding(
+        f"`{function.qualname}` passes `{unbound.rank}` and no `{fact.argument}`: the kernel masks "
+        "each query row by this rank's own length, which says nothing of where the row ends",
+        context.program.location(function.module, position(unbound.call.func)),
+        symbol=function.qualname,
+        evidence=(Evidence(f"{taker} wants the {UNITS[fact.unit]} ({fact.source.text})", place),),
     )

@@ -13,7 +13,7 @@ from dcplint.flow.types import classes_of
 from dcplint.program.symbols import ClassSymbol
 from dcplint.source.location import Tree
 from dcplint.units.flow import UNITS, UnitFlow
-from dcplint.units.lattice import Counts, Unit
+from dcplint.units.lattice import Counts, Space, Unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +43,47 @@ def argument_sinks(flow: UnitFlow) -> Iterator[Sink]:
                     taker = f"`{name}({fact.argument}=…)`"
                     unit = UNITS[fact.unit]
                     yield Sink(site.function, site.statement, passed, unit, taker, fact.source)
+
+
+@dataclass(frozen=True, slots=True)
+class Unbound:
+    """A kernel call that passes this rank, by `rank`, and leaves out where each query row ends."""
+
+    function: Function
+    statement: ast.stmt
+    call: ast.Call
+    rank: str
+    fact: KernelArgument
+
+
+def unbound_calls(flow: UnitFlow) -> Iterator[Unbound]:
+    """Calls of the checked tree that mask by rank and get no global lengths to mask by.
+
+    Without a causal mask there is nothing to bound.
+    """
+    contract = flow.universe.program.contract
+    ranks = {name: k.rank for k in contract.kernels if k.rank for name in (k.name, *k.aliases)}
+    for fact in contract.arguments:
+        rank = ranks.get(fact.function)
+        if rank is None or UNITS[fact.unit].space is not Space.GLOBAL:
+            continue
+        name = fact.function.rpartition(".")[2]
+        for spelling in sorted(flow.universe.program.spellings(frozenset({name}))):
+            for site in flow.universe.calls_of(spelling):
+                given = {k.arg: k.value for k in site.call.keywords}
+                masks = given.get("causal")
+                if None in given or rank not in given or fact.argument in given:
+                    continue
+                if isinstance(masks, ast.Constant) and not masks.value:
+                    continue
+                if site.function.module.tree is not Tree.PROJECT or any(
+                    isinstance(a, ast.Starred) for a in site.call.args
+                ):
+                    continue
+                if fact.position is not None and fact.position < len(site.call.args):
+                    continue
+                if _is_call_of(flow, site.function, site.call, fact):
+                    yield Unbound(site.function, site.statement, site.call, rank, fact)
 
 
 def _is_call_of(flow: UnitFlow, function: Function, call: ast.Call, fact: KernelArgument) -> bool:
