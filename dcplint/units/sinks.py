@@ -59,7 +59,7 @@ class Unbound:
 def unbound_calls(flow: UnitFlow) -> Iterator[Unbound]:
     """Calls of the checked tree that mask by rank and get no global lengths to mask by.
 
-    Without a causal mask there is nothing to bound.
+    Without a causal mask, which is asked for by `causal=`, there is nothing to bound.
     """
     contract = flow.universe.program.contract
     ranks = {name: k.rank for k in contract.kernels if k.rank for name in (k.name, *k.aliases)}
@@ -71,10 +71,10 @@ def unbound_calls(flow: UnitFlow) -> Iterator[Unbound]:
         for spelling in sorted(flow.universe.program.spellings(frozenset({name}))):
             for site in flow.universe.calls_of(spelling):
                 given = {k.arg: k.value for k in site.call.keywords}
-                masks = given.get("causal")
                 if None in given or rank not in given or fact.argument in given:
                     continue
-                if isinstance(masks, ast.Constant) and not masks.value:
+                masks = given.get("causal")
+                if masks is None or (isinstance(masks, ast.Constant) and not masks.value):
                     continue
                 if site.function.module.tree is not Tree.PROJECT or any(
                     isinstance(a, ast.Starred) for a in site.call.args
