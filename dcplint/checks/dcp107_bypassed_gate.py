@@ -3,8 +3,11 @@
 ## What it flags
 A class that overrides a method by which the engine reaches a gate (a platform's choice of backend,
 a runner's set-up of backends) and does not reach the gate itself: it calls neither the gate nor the
-method it overrides, on any path or on some. Also a call of the gate without the argument that
-tells it of DCP.
+method it overrides, on any path or on some. A runner of a plugin's own, built on the same mixins as
+the engine's, counts too. Also a call of the gate without the argument that tells it of DCP, and a
+backend that is handed to a layer by name, which then selects none; and an object that is made an
+impl of another class once the gates have asked. These are notes where the class says that it can do
+DCP.
 
 ## Why it breaks
 The gate is the only place that refuses a backend which cannot do DCP. Where it is not asked, such a
@@ -54,12 +57,22 @@ import ast
 from collections.abc import Iterator
 
 from dcplint.checks.base import Context, Rule
-from dcplint.checks.capability_evidence import gate_location
+from dcplint.checks.capability_evidence import gate_location, origin
 from dcplint.contracts.model import Gate
 from dcplint.facts.expressions import shorten
 from dcplint.facts.positions import position
-from dcplint.findings.model import Evidence, Finding, Role, Severity
-from dcplint.program.asking import Override, Untold, overrides, untold
+from dcplint.findings.model import Evidence, Finding, Location, Role, Severity
+from dcplint.program.asking import (
+    Handed,
+    Override,
+    Replaced,
+    Untold,
+    handed,
+    overrides,
+    replaced,
+    untold,
+)
+from dcplint.source.location import Tree
 
 RULE = Rule(
     code="DCP107",
@@ -83,6 +96,12 @@ def check(context: Context) -> Iterator[Finding]:
     for call in untold(context.program):
         if _concerns_dcp(context, call.gate):
             yield _untold(context, call)
+    for passed in handed(context.program):
+        if _concerns_dcp(context, passed.gate) and passed.gate.argument is not None:
+            yield _handed(context, passed)
+    gates = [g for g in context.contract.gates if g.role == "impl" and _concerns_dcp(context, g)]
+    for replacement in replaced(context.program, "impl") if gates else ():
+        yield _replaced(context, replacement, gates[0])
 
 
 def _concerns_dcp(context: Context, asked: Gate) -> bool:
@@ -102,12 +121,13 @@ def _concerns_dcp(context: Context, asked: Gate) -> bool:
 def _finding(context: Context, override: Override, silent: tuple[ast.Return, ...]) -> Finding:
     program, module = context.program, override.symbol.module
     gate = override.gate.function.rpartition(".")[2]
+    does = "stands in for" if override.stands_in else "replaces"
     steps = [
         Evidence(
             f"the gate: {override.gate.outcome}", gate_location(context, override.gate), Role.GATE
         ),
         Evidence(
-            f"{override.method.qualname} replaces {override.hook.function}, which reaches it",
+            f"{override.method.qualname} {does} {override.hook.function}, which reaches it",
             program.location(module, override.method.position),
         ),
     ]
@@ -139,4 +159,46 @@ def _untold(context: Context, untold: Untold) -> Finding:
         context.program.location(untold.module, position(untold.call)),
         symbol=untold.symbol,
         evidence=(step,),
+    )
+
+
+def _handed(context: Context, passed: Handed) -> Finding:
+    program, gate = context.program, passed.gate
+    name, taker = (dotted.split(".") for dotted in (gate.function, passed.way.function))
+    capability = context.contract.capability(gate.role, gate.capability)
+    said = program.promise(passed.handed, capability) if capability is not None else None
+    can = said is not None and said.holds() is True
+    ends = "which says that it can do DCP" if can else "what cannot do DCP is not refused"
+    source = passed.way.source
+    way = Location(source.pack, source.line, tree=Tree.PACK)
+    return RULE.finding(
+        f"`{passed.symbol}` hands {passed.handed} to {taker[-2]}, which then does not ask "
+        f"{name[-1]}(): {ends}",
+        program.location(passed.module, position(passed.call)),
+        symbol=passed.symbol,
+        severity=Severity.NOTE if can else None,
+        evidence=(
+            Evidence(f"the gate: {gate.outcome}", gate_location(context, gate), Role.GATE),
+            Evidence(f"{taker[-2]} selects a backend only where it gets none ({source.text})", way),
+            *(origin(context, gate.capability, said) if said is not None else ()),
+        ),
+    )
+
+
+def _replaced(context: Context, replacement: Replaced, gate: Gate) -> Finding:
+    program, impl = context.program, replacement.by
+    capability = context.contract.capability(gate.role, gate.capability)
+    said = program.promise(impl, capability) if capability is not None else None
+    can = said is not None and said.holds() is True
+    ends = "it says that it can do DCP" if can else "what cannot do DCP is not refused"
+    return RULE.finding(
+        f"`{replacement.symbol}` makes an impl that was judged before an instance of {impl}, of "
+        f"which nobody asks: {ends}",
+        program.location(replacement.module, position(replacement.node)),
+        symbol=replacement.symbol,
+        severity=Severity.NOTE if can else None,
+        evidence=(
+            Evidence(f"the gate: {gate.outcome}", gate_location(context, gate), Role.GATE),
+            *(origin(context, gate.capability, said) if said is not None else ()),
+        ),
     )

@@ -350,6 +350,12 @@ class _Comparison:
         for hook in gate.hooks:
             if self.contract.effective in hook.releases:
                 yield from self._defined(hook.function, hook.source)
+        for way in gate.bypasses:
+            if self.contract.effective in way.releases:
+                yield from self._defined(way.function, way.source)
+                if way.argument not in self.engine.parameters(way.function):
+                    message = f"{way.function} has no parameter {way.argument}"
+                    yield self._here(message, way.source, way.function)
 
     def _sites(
         self, sites: Iterable[Site], name: str, does: str, what: str
@@ -505,6 +511,8 @@ class _Comparison:
                 yield caller.source, _last(gate.function)
             for hook in gate.hooks:
                 yield hook.source, _last(hook.function)
+            for way in gate.bypasses:
+                yield way.source, way.argument
         for accessor in pack.accessors:
             yield accessor.source, accessor.name
         for kernel in pack.kernels:

@@ -219,6 +219,10 @@ class _Heir:
             argument=fact.argument and name(fact.argument),
             callers=self._sites(fact.callers),
             hooks=self._sites(fact.hooks),
+            bypasses=tuple(
+                replace(way, function=name(way.function), argument=name(way.argument), releases=r)
+                for way, r in self._dated(fact.bypasses)
+            ),
             releases=self.heritage.releases(fact.releases),
         )
 

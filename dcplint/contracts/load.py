@@ -22,6 +22,7 @@ from dcplint.contracts.model import (
     ROLES,
     UNITS,
     Accessor,
+    Bypass,
     Capability,
     ContractField,
     Dated,
@@ -445,13 +446,20 @@ class _Loader:
             source=fields.source(),
         )
 
+    def _bypass(self, node: Node, where: str) -> Bypass:
+        fields = self.fields(node, where, "function argument releases source")
+        function = fields.text("function", "a dotted name")
+        argument = fields.text("argument", "a name")
+        return Bypass(function, argument, fields.releases(), fields.source())
+
     def _gates(self, node: Node, where: str) -> tuple[Gate, ...]:
         """The gates of one engine function, which may ask for several capabilities."""
-        fields = self.fields(node, where, "function stage callers hooks asks")
+        fields = self.fields(node, where, "function stage callers hooks bypasses asks")
         function = fields.text("function", "a dotted name")
         stage = fields.choice("stage", STAGES)
         callers = tuple(fields.items("callers", self._site))
         hooks = tuple(fields.items("hooks", self._site))
+        bypasses = tuple(fields.items("bypasses", self._bypass))
         if not fields.required("asks").items:
             fields.fail("asks", "must list what the function asks for")
 
@@ -473,6 +481,7 @@ class _Loader:
                 only_for=asked.text_or("only-for", "a sentence", None),
                 callers=callers,
                 hooks=hooks,
+                bypasses=bypasses,
             )
 
         return tuple(fields.items("asks", gate))
@@ -716,6 +725,8 @@ def _statements(pack: Pack) -> Iterator[tuple[object, Dated, Source]]:
             yield ("caller", function, caller.function), caller, caller.source
         for hook in gate.hooks:
             yield ("hook", function, hook.function), hook, hook.source
+        for way in gate.bypasses:
+            yield ("bypass", function, way.function, way.argument), way, way.source
     for k in pack.capabilities:
         key = (k.role, k.name)
         yield ("capability", key), k, k.source

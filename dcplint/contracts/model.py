@@ -129,6 +129,19 @@ class Site:
 
 
 @dataclass(frozen=True, slots=True)
+class Bypass:
+    """A parameter of an engine function (dotted name) that takes what the gate would have judged.
+
+    A call that passes it is not asked.
+    """
+
+    function: str
+    argument: str
+    releases: Releases
+    source: Source
+
+
+@dataclass(frozen=True, slots=True)
 class Capability:
     """A promise that classes of one role make.
 
@@ -196,7 +209,7 @@ class Gate:
     stage: `selection` or `load`. outcome: what the user sees. argument: the parameter without
     which `function` asks nothing. only_for: which models or layers it asks about, where not about
     all: a class that serves others is not refused. callers: who calls it. hooks: overridable
-    methods that the engine counts on to reach it.
+    methods that the engine counts on to reach it. bypasses: arguments by which it is left out.
     """
 
     name: str
@@ -212,6 +225,7 @@ class Gate:
     only_for: str | None = None
     callers: tuple[Site, ...] = ()
     hooks: tuple[Site, ...] = ()
+    bypasses: tuple[Bypass, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

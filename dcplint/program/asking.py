@@ -6,12 +6,13 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from dcplint.contracts.model import Gate, Site
+from dcplint.contracts.model import Bypass, Gate, Site
 from dcplint.facts.expressions import dotted_name
 from dcplint.facts.extract import Place, local_bindings
-from dcplint.facts.model import Binding, FunctionFacts
+from dcplint.facts.model import Binding, FunctionFacts, Source
+from dcplint.program.index import REPLACING
 from dcplint.program.program import Program
-from dcplint.program.symbols import ClassSymbol, FunctionSymbol, Module
+from dcplint.program.symbols import ClassSymbol, FunctionSymbol, Module, Symbol
 from dcplint.source.tree import walk
 
 _DEPTH = 4
@@ -21,7 +22,8 @@ _DEPTH = 4
 class Override:
     """A class that replaces a method by which the engine reaches a gate.
 
-    silent: the returns that nothing asked before; all of them where `asks` is false.
+    silent: the returns that nothing asked before; all of them where `asks` is false. stands_in:
+    the class is built on what the engine's own is built on, and not on that.
     """
 
     gate: Gate
@@ -30,6 +32,7 @@ class Override:
     method: FunctionFacts
     asks: bool
     silent: tuple[ast.Return, ...]
+    stands_in: bool = False
 
 
 def overrides(program: Program) -> Iterator[Override]:
@@ -57,6 +60,52 @@ def overrides(program: Program) -> Iterator[Override]:
                     asking.asks(symbol.module, node, _DEPTH),
                     tuple(asking.silent_returns(node)),
                 )
+    yield from _stand_ins(program)
+
+
+def _stand_ins(program: Program) -> Iterator[Override]:
+    """Classes that do in the engine's place what a gate counts on, and ask it nowhere."""
+    built_on = {c.name: frozenset(c.bases) for c in program.contract.classes}
+    hooks = [(gate, hook) for gate in program.contract.gates for hook in gate.hooks]
+    owners = {hook.function.rpartition(".")[0] for _, hook in hooks}
+    told: set[ClassSymbol] = set()
+    for gate, hook in hooks:
+        owner, _, name = hook.function.rpartition(".")
+        bases = built_on.get(owner, frozenset())
+        if not bases or program.contract.effective not in hook.releases:
+            continue
+        for symbol in (symbol for module in program.checked for symbol in module.classes):
+            method = next((m for m in symbol.facts.methods if m.name == name), None)
+            if method is None or symbol in told:
+                continue
+            ancestry = _ancestry(program, symbol)
+            if ancestry & owners or not ancestry & bases:
+                continue
+            told.add(symbol)
+            asking = _Asking(program, symbol, gate, name)
+            bodies = (program.function(symbol.module, m) for m in symbol.facts.methods)
+            if not any(asking.asks(symbol.module, body, _DEPTH) for body in bodies if body):
+                yield Override(gate, hook, symbol, method, False, (), stands_in=True)
+
+
+def _ancestry(program: Program, symbol: ClassSymbol) -> frozenset[str]:
+    """The dotted names of a class and of all that it derives from, whether they can be read or not.
+
+    What cannot be read is called by what it is imported as.
+    """
+    found: set[str] = set()
+    for entry in program.mro(symbol).classes:
+        imported = {
+            binding.name: binding.target
+            for binding in entry.module.facts.bindings
+            if binding.source is Source.IMPORT
+        }
+        found.add(entry.dotted)
+        for base in entry.facts.bases:
+            root, _, rest = (base.text or "").partition(".")
+            if root in imported:
+                found.add(f"{imported[root]}.{rest}" if rest else imported[root])
+    return frozenset(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +135,102 @@ def untold(program: Program) -> Iterator[Untold]:
                     if called == name and isinstance(backend, ClassSymbol):
                         if gate.role in program.roles(backend) and not _tells(call, gate):
                             yield Untold(gate, module, facts.qualname, backend, call)
+
+
+@dataclass(frozen=True, slots=True)
+class Replaced:
+    """A statement that gives an object another class than gates have judged."""
+
+    module: Module
+    symbol: str
+    by: ClassSymbol
+    node: ast.Assign
+
+
+def replaced(program: Program, role: str) -> Iterator[Replaced]:
+    """The statements in the checked tree that set `__class__` to a class of a role."""
+    sign = REPLACING.decode()
+    for module in program.checked:
+        lines = program.modules.text(module.tree, module.facts.path).lines
+        if not any(sign in line for line in lines):
+            continue
+        for facts in _functions(module):
+            if not any(sign in line for line in lines[slice(*_span(facts))]):
+                continue
+            node = program.function(module, facts)
+            for inner in walk(node) if node is not None else ():
+                if isinstance(inner, ast.Assign) and any(map(_is_class_of, inner.targets)):
+                    dotted = dotted_name(inner.value)
+                    found = program.linker.name(module, dotted or "", _scopes(node, module))
+                    if isinstance(found, ClassSymbol) and role in program.roles(found):
+                        yield Replaced(module, facts.qualname, found, inner)
+
+
+def _is_class_of(target: ast.expr) -> bool:
+    return isinstance(target, ast.Attribute) and target.attr == "__class__"
+
+
+@dataclass(frozen=True, slots=True)
+class Handed:
+    """A call that hands over a class which a gate would have judged. symbol: the function."""
+
+    gate: Gate
+    way: Bypass
+    module: Module
+    symbol: str
+    handed: ClassSymbol
+    call: ast.Call
+
+
+def handed(program: Program) -> Iterator[Handed]:
+    """The calls in the checked tree that leave a gate out by what they pass."""
+    for gate in program.contract.gates:
+        for way in gate.bypasses:
+            if program.contract.effective in way.releases:
+                for module in program.checked:
+                    yield from _handed_in(program, module, gate, way)
+
+
+def _handed_in(program: Program, module: Module, gate: Gate, way: Bypass) -> Iterator[Handed]:
+    lines = program.modules.text(module.tree, module.facts.path).lines
+    owned = [(facts, None) for facts in module.facts.functions]
+    for facts, owner in (*owned, *((m, c) for c in module.classes for m in c.facts.methods)):
+        if not any(f"{way.argument}=" in line for line in lines[slice(*_span(facts))]):
+            continue
+        node = program.function(module, facts)
+        scopes = _scopes(node, module)
+        for call in _calls(node) if node is not None else ():
+            for keyword in call.keywords:
+                passed = dotted_name(keyword.value)
+                if keyword.arg != way.argument or passed is None:
+                    continue
+                found = program.linker.name(module, passed, scopes)
+                if isinstance(found, ClassSymbol) and gate.role in program.roles(found):
+                    if _constructs(program, module, owner, call, scopes, way):
+                        yield Handed(gate, way, module, facts.qualname, found, call)
+
+
+def _constructs(
+    program: Program,
+    module: Module,
+    owner: ClassSymbol | None,
+    call: ast.Call,
+    scopes: tuple[tuple[Binding, ...], ...],
+    way: Bypass,
+) -> bool:
+    """Whether a call makes an instance of the class whose constructor takes the argument."""
+    wanted = way.function.rpartition(".")[0]
+    callee = call.func
+    made: Symbol | None = None
+    if isinstance(callee, ast.Attribute) and callee.attr == "__init__":
+        if isinstance(callee.value, ast.Call) and dotted_name(callee.value.func) == "super":
+            made = owner
+    else:
+        dotted = dotted_name(callee)
+        made = program.linker.name(module, dotted, scopes) if dotted is not None else None
+    if not isinstance(made, ClassSymbol):
+        return getattr(made, "dotted", "") == wanted
+    return wanted in _ancestry(program, made)
 
 
 def _functions(module: Module) -> Iterator[FunctionFacts]:

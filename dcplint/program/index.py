@@ -104,10 +104,13 @@ class Index:
         )
 
 
+REPLACING = b".__class__ = "  # as formatters write what replaces an object's class
+
+
 def gate_words(gates: Iterable[Gate]) -> frozenset[bytes]:
-    """What a module that asks a gate which has to be told of DCP mentions."""
-    asked = (gate.function.rpartition(".")[2] for gate in gates if gate.argument)
-    return frozenset(name.encode() for name in asked)
+    """What a module mentions that asks a gate which has to be told of DCP, or gets past one."""
+    asked = {gate.function.rpartition(".")[2] for gate in gates if gate.argument}
+    return frozenset(name.encode() for name in asked) | ({REPLACING} if asked else set())
 
 
 _SHARE = 200  # files that one process scans at a time; fewer are not worth a second process
