@@ -176,13 +176,13 @@ def digest(data: bytes) -> str:
     return sha256(data).hexdigest()[:32]
 
 
-def holds(seen: object) -> bool:
+def holds(seen: Any) -> bool:
     """Whether everything in `seen`, as `Seen.plain` gave it, is still so. Never raises.
 
     `seen` comes from a file that anybody may have damaged: what makes no sense does not hold.
     """
     try:
-        return _holds(seen)  # type: ignore[arg-type]
+        return _holds(seen)
     except (TypeError, KeyError, ValueError, AttributeError, OSError, RecursionError):
         return False
 

@@ -92,7 +92,9 @@ def _collected(reading: int) -> dict[int, R]:
     with os.fdopen(reading, "rb", closefd=False) as file:
         data = file.read()
     with suppress(EOFError, pickle.UnpicklingError):
-        done, seen = pickle.loads(data)  # from our own child, over a pipe of our own
+        # From our own child, over a pipe of our own.
+        found: tuple[dict[int, R], disk.Seen] = pickle.loads(data)
+        done, seen = found
         disk.remember(seen)
-        return done  # type: ignore[no-any-return]
+        return done
     return {}

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
     from dcplint.report.contract import ContractTable
 
 _FAMILY = len("DCP2")
-_LONG = frozenset({"DCP2", "DCP4"})  # the families that take longest, so they are begun first
 _WORTH = 50  # modules; with fewer, a process costs more than it saves
 
 
@@ -332,22 +332,13 @@ def _checked(tree: Checked, rules: list[Registered], jobs: int) -> Iterator[_Fou
     for engine, program in tree.programs:
         context = Context(program, engine.contract)
         place = f"{tree.directory} against {engine.contract.pack.engine}"
-        families: dict[str, list[Registered]] = {}
-        for registered in rules:
-            families.setdefault(registered.rule.code[:_FAMILY], []).append(registered)
         # Rules of a family work much of the same out, and do it once if they stay together.
-        ordered = sorted(families, key=lambda family: (family not in _LONG, family))
+        families = [list(some) for _, some in groupby(rules, lambda r: r.rule.code[:_FAMILY])]
         pays = len(program.checked) >= _WORTH
-        done = spread(
-            lambda family: _family(families[family], context, place),  # noqa: B023 - used at once
-            ordered,
-            jobs if pays else 1,
-        )
-        results = dict(zip(ordered, done, strict=True))
-        yield from (results[family] for family in families)
+        yield from spread(partial(_family, context, place), families, jobs if pays else 1)
 
 
-def _family(rules: list[Registered], context: Context, place: str) -> _Found:
+def _family(context: Context, place: str, rules: list[Registered]) -> _Found:
     found: list[Finding] = []
     errors: list[str] = []
     for registered in rules:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from dcplint.facts.expressions import dotted_name
 from dcplint.flow.functions import callee_name
@@ -56,7 +57,7 @@ def branches(program: Program, symbol: ClassSymbol) -> Iterator[Branch]:
         node = program.function(symbol.module, facts)
         if node is None:
             continue
-        guards = Guards(vocabulary, lambda dotted, m=method: program.canonical(m, dotted))  # type: ignore[misc]
+        guards = Guards(vocabulary, partial(program.canonical, method))
         for inner in walk(node):
             if isinstance(inner, ast.stmt):
                 guards.learn(inner)

@@ -9,13 +9,12 @@ from functools import partial
 
 from dcplint.facts.expressions import dotted_name, shorten
 from dcplint.facts.model import COMPUTED, Condition
-from dcplint.source.tree import walk
+from dcplint.source.tree import TRY, is_try, walk
 
 Conditions = tuple[Condition, ...]
 _BROAD = frozenset(
     {"ImportError", "ModuleNotFoundError", "Exception", "BaseException", "AttributeError"}
 )
-_TRY: tuple[type[ast.stmt], ...] = (ast.Try, getattr(ast, "TryStar", ast.Try))
 _COMPOUND = (
     ast.If,
     ast.With,
@@ -24,7 +23,7 @@ _COMPOUND = (
     ast.AsyncFor,
     ast.While,
     ast.Match,
-    *_TRY,
+    *TRY,
 )
 _SETATTRS = frozenset({"setattr", "object.__setattr__", "type.__setattr__"})
 
@@ -89,7 +88,7 @@ def _blocks(node: ast.stmt) -> Iterator[tuple[list[ast.stmt], Branch | None]]:
     elif isinstance(node, ast.Match):
         for case in node.cases:
             yield case.body, Branch(partial(_matches, node.subject, case.pattern))
-    else:
+    elif is_try(node):
         yield from _attempts(node)
 
 
@@ -114,14 +113,14 @@ def _branches(node: ast.If) -> Iterator[tuple[list[ast.stmt], Branch | None]]:
         )
 
 
-def _attempts(node: ast.stmt) -> Iterator[tuple[list[ast.stmt], Branch | None]]:
-    """The blocks of `try`, whichever class of node the running Python has for it."""
-    survives = any(map(_catches_import_error, node.handlers))  # type: ignore[attr-defined]
-    yield node.body, _branch(lambda: "try", "guarded") if survives else None  # type: ignore[attr-defined]
-    for handler in node.handlers:  # type: ignore[attr-defined]
+def _attempts(node: ast.Try) -> Iterator[tuple[list[ast.stmt], Branch | None]]:
+    """The blocks of `try`, and under what each runs."""
+    survives = any(map(_catches_import_error, node.handlers))
+    yield node.body, _branch(lambda: "try", "guarded") if survives else None
+    for handler in node.handlers:
         yield handler.body, Branch(partial(_caught, handler))
-    yield node.orelse, None  # type: ignore[attr-defined]
-    yield node.finalbody, None  # type: ignore[attr-defined]
+    yield node.orelse, None
+    yield node.finalbody, None
 
 
 def _caught(handler: ast.ExceptHandler) -> Condition:

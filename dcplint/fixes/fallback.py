@@ -5,14 +5,14 @@ from __future__ import annotations
 import libcst as cst
 
 from dcplint.findings.changes import DropFallback
-from dcplint.fixes.tree import Replacement, node_at, replaced
+from dcplint.fixes.tree import Replacement, expression_at, replaced
 
 _HARMLESS = (cst.Assign, cst.AnnAssign, cst.Expr, cst.Import, cst.ImportFrom)
 
 
 def drop_fallback(change: DropFallback, module: cst.Module) -> cst.Module | None:
     """`module` without the fallback; None where its shape allows no such edit."""
-    test = node_at(module, change.at, cst.BaseExpression)  # type: ignore[type-abstract]
+    test = expression_at(module, change.at)
     if test is None:
         return None
     holder = _Holder(test, change.path)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
 import libcst as cst
@@ -16,17 +16,26 @@ Replacement = cst.CSTNode | cst.FlattenSentinel[cst.CSTNode] | cst.RemovalSentin
 
 def leading(statement: cst.BaseStatement) -> Sequence[cst.EmptyLine]:
     """The empty lines and comments above a statement; every kind of statement has them."""
+    # Their common base does not say so.
     lines: Sequence[cst.EmptyLine] = statement.leading_lines  # type: ignore[attr-defined]
     return lines
 
 
 def node_at(module: cst.Module, at: Location, kind: type[N]) -> N | None:
     """The node of that kind that spans `at`; None where there is none."""
+    return next((node for node in _nodes_at(module, at) if isinstance(node, kind)), None)
+
+
+def expression_at(module: cst.Module, at: Location) -> cst.BaseExpression | None:
+    """The expression that spans `at`, the outermost of several; None where there is none."""
+    # Not by `node_at`: an abstract class is no `type[N]`.
+    found = (node for node in _nodes_at(module, at) if isinstance(node, cst.BaseExpression))
+    return next(found, None)
+
+
+def _nodes_at(module: cst.Module, at: Location) -> Iterator[cst.CSTNode]:
     wrapper = MetadataWrapper(module, unsafe_skip_copy=True)  # a fresh tree shares no nodes
-    for node, span in wrapper.resolve(PositionProvider).items():
-        if isinstance(node, kind) and _is_at(span, at):
-            return node
-    return None
+    return (n for n, span in wrapper.resolve(PositionProvider).items() if _is_at(span, at))
 
 
 def _is_at(span: CodeRange, at: Location) -> bool:
@@ -52,6 +61,7 @@ class _Replacing(cst.CSTTransformer):
         self._node = node
         self._new = new
 
+    # Another kind of node may come in its place, which LibCST allows and its types do not.
     def on_leave(  # type: ignore[override]
         self, original_node: cst.CSTNode, updated_node: cst.CSTNode
     ) -> Replacement:

@@ -89,7 +89,8 @@ class Bare(ast.NodeTransformer):
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         """`a.b.flag` is `flag`, unless it speaks of a tensor's shape."""
         if node.attr in _SHAPES or not _is_dotted(node):
-            return self.generic_visit(node)  # type: ignore[return-value]
+            self.generic_visit(node)  # changes its parts
+            return node
         return ast.Name(node.attr)
 
     def visit_Name(self, node: ast.Name) -> ast.expr:

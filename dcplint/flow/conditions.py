@@ -267,7 +267,8 @@ def substituted(node: ast.expr, values: dict[str, ast.expr]) -> ast.expr:
         def visit_Name(self, name: ast.Name) -> ast.expr:
             return values.get(name.id, name)
 
-    return _Substitute().visit(copied(node))  # type: ignore[no-any-return]
+    found: ast.expr = _Substitute().visit(copied(node))
+    return found
 
 
 def conjuncts(test: ast.expr) -> Iterator[ast.expr]:

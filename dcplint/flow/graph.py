@@ -12,7 +12,7 @@ import enum
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from dcplint.source.tree import own_nodes
+from dcplint.source.tree import is_try, own_nodes
 
 _RAISING = (ast.Call, ast.Await, ast.Subscript)
 _BROAD = frozenset({"Exception", "BaseException"})
@@ -131,8 +131,8 @@ class Graph:
         return ways
 
     def _statement(self, node: ast.stmt, ways: list[Edge]) -> list[Edge]:
-        if isinstance(node, ast.Try) or type(node).__name__ == "TryStar":
-            return self._try(node, ways)  # type: ignore[arg-type]
+        if is_try(node):
+            return self._try(node, ways)
         here = self._node(node, ways)
         if isinstance(node, ast.Raise):
             self._leave("raise", Edge(here))

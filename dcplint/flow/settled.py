@@ -266,16 +266,18 @@ def _binds(target: ast.expr, name: str) -> bool:
 def _set(statement: ast.stmt, name: str) -> Iterator[ast.expr | None]:
     """What a statement gives attributes called `name`: by assignment, or as a keyword argument."""
     targets: list[ast.expr] = []
+    value: ast.expr | None = None
     if isinstance(statement, ast.Assign):
-        targets = statement.targets
-    elif isinstance(statement, (ast.AnnAssign, ast.AugAssign)) and statement.value is not None:
+        targets, value = statement.targets, statement.value
+    elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
+        targets, value = [statement.target], statement.value
+    elif isinstance(statement, ast.AugAssign):
         targets = [statement.target]
     for target in targets:
         for node in walk(target):
             written = isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load)
             if written and getattr(node, "attr", "") == name:
-                whole = node is target and not isinstance(statement, ast.AugAssign)
-                yield statement.value if whole else None  # type: ignore[attr-defined]
+                yield value if node is target else None
     for expression in expressions(statement):
         for node in walk(expression):
             if isinstance(node, ast.keyword) and node.arg == name:

@@ -15,7 +15,7 @@ outside the program is taken to return a value, and to leave its arguments alone
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from dcplint.facts.expressions import dotted_name, shorten
@@ -143,7 +143,7 @@ class Tracer:
                 return self.of(point, node.value, path[1:])
         return None
 
-    def _once(self, key: object, work: object) -> tuple[Outcome, ...]:
+    def _once(self, key: object, work: Callable[[], Iterable[Outcome]]) -> tuple[Outcome, ...]:
         """The result of `work`, remembered unless it rests on a question that is still open."""
         for known in (self._memo, self._tentative):
             if key in known:
@@ -159,7 +159,7 @@ class Tracer:
         outer, self._met = self._met, _DEPTH
         self._active[key] = depth
         try:
-            found = merged(work())  # type: ignore[operator]
+            found = merged(work())
         finally:
             del self._active[key]
         if self._met >= depth:

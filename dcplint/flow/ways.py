@@ -328,7 +328,8 @@ class Walk:
             found = way.env.get(name)
             return found.meaning if found is not None else None
 
-        return Bare(meaning).visit(copied(value))  # type: ignore[no-any-return]
+        bare: ast.expr = Bare(meaning).visit(copied(value))
+        return bare
 
     # Expressions
 

@@ -24,7 +24,6 @@ import torch
 
 from dcplint.harness.contract import (
     AttentionBackendBase,
-    AttentionImplBase,
     CommonAttentionMetadata,
     DCPConfig,
     Group,
@@ -181,7 +180,8 @@ class ContractDriver:
 
     def claims(self, target: type) -> Claims:
         """Read off the impl's class attributes."""
-        impl: type[AttentionImplBase] = target.get_impl_cls()  # type: ignore[attr-defined]
+        assert issubclass(target, AttentionBackendBase)
+        impl = target.get_impl_cls()
         return Claims(
             is_mla=impl.is_mla,
             self_merging=impl.merges_in_forward,

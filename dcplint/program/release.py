@@ -147,10 +147,9 @@ class Release:
         """The method called `name`, by class and method name."""
         owner, _, method = name.rpartition(".")
         symbol = self._class(owner) if owner else None
-        for facts in symbol.facts.methods if symbol else ():
-            if facts.name == method:
-                return symbol.module, facts  # type: ignore[union-attr]
-        return None
+        if symbol is None:
+            return None
+        return next(((symbol.module, f) for f in symbol.facts.methods if f.name == method), None)
 
     def _is_bound(self, name: str) -> bool:
         """Whether a module binds `name` to what is neither class, function nor constant."""

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TypeVar
+from typing import TypeGuard, TypeVar
 
 N = TypeVar("N", bound=ast.AST)
+
+# `except*` has a class of its own, with the same fields, which Python 3.10 lacks.
+TRY: tuple[type[ast.stmt], ...] = (ast.Try, getattr(ast, "TryStar", ast.Try))
 
 # Fields that hold text, numbers, operators or contexts, whatever the class.
 _PLAIN = frozenset(
@@ -117,3 +120,8 @@ def copied(node: N) -> N:
         elif value is not None:
             found[name] = copied(value)
     return copy
+
+
+def is_try(node: ast.AST) -> TypeGuard[ast.Try]:
+    """Whether the statement is `try`, `except*` included."""
+    return isinstance(node, TRY)

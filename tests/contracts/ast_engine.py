@@ -163,7 +163,7 @@ def _assigned(statement: ast.stmt, name: str) -> ast.expr | None:
     elif isinstance(statement, ast.AnnAssign):
         targets = [statement.target]
     if any(isinstance(t, ast.Name) and t.id == name for t in targets):
-        return statement.value  # type: ignore[attr-defined, no-any-return]
+        return statement.value
     return None
 
 

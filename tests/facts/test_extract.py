@@ -181,7 +181,7 @@ def test_what_the_parts_of_a_class_can_see() -> None:
     found = {c.qualname: c for c in facts_of(SOURCE).classes}
 
     def names(*scopes: object) -> list[str]:
-        return [b.name for scope in scopes for b in scope]  # type: ignore[attr-defined]
+        return [b.name for scope in scopes for b in scope]
 
     assert names(found["Outer"].body) == ["x", "z", "Inner", "p", "m"]
     assert names(found["Outer.Inner"].outer) == names(found["Outer"].body)

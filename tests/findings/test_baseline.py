@@ -99,7 +99,7 @@ def test_a_suppressed_finding_needs_no_entry() -> None:
     ids=["out of focus", "incomplete", "off", "off in the file"],
 )
 def test_what_was_not_looked_for_is_not_stale(options: dict[str, object]) -> None:
-    outcome = settled(accepted=(B,), **options)  # type: ignore[arg-type]
+    outcome = settled(accepted=(B,), **options)
     assert outcome.findings == ()
     assert [entry.path for entry in outcome.known] == ["b.py"]
 

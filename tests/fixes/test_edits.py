@@ -36,14 +36,14 @@ def around(text: str, kind: type[ast.AST] | tuple[type[ast.AST], ...]) -> tuple[
     """The last class or function of a text, and its lines."""
     node = [n for n in ast.walk(ast.parse(text)) if isinstance(n, kind)][-1]
     decorators = [d.lineno for d in getattr(node, "decorator_list", [])]
-    first = min([node.lineno, *decorators])  # type: ignore[attr-defined]
-    return node, Location("f.py", first, 1, node.end_lineno, 1)  # type: ignore[attr-defined]
+    first = min([node.lineno, *decorators])
+    return node, Location("f.py", first, 1, node.end_lineno, 1)
 
 
 def state(text: str, value: bool = False) -> str | None:
     node, scope = around(text, ast.ClassDef)
-    name = f"class {node.name}"  # type: ignore[attr-defined]
-    line, column = node.lineno, node.col_offset + 1  # type: ignore[attr-defined]
+    name = f"class {node.name}"
+    line, column = node.lineno, node.col_offset + 1
     at = Location("f.py", line, column, line, column + len(name))
     return made(text, StateAttribute(scope, at, "supports_dcp", value, SIBLINGS))
 

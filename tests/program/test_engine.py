@@ -263,7 +263,7 @@ def test_source_outside_the_tree_is_looked_up_module_by_module(
           "class D(torch.nn.Module, Impl): ...\n"})  # fmt: skip
     made = Tree(plugin, elsewhere)
     assert made.mro("C") == ["plugin.C", "engine.base.Impl", "engine.base.ImplBase", "abc.ABC"]
-    assert made.resolve("C").place.module.tree is Place.ENGINE  # type: ignore[union-attr]
+    assert made.resolve("C").place.module.tree is Place.ENGINE
     loaded = made.program.modules.loaded(Place.ENGINE)
     assert [module.facts.name for module in loaded] == ["engine.base"]
     assert made.program.modules.broken == [], "what nobody asks for is not even read"

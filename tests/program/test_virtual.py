@@ -59,7 +59,7 @@ ALIASED_PACK = replace(PACK, classes=(PACK.classes[0], ALIASED, PACK.classes[2])
 
 def program(root: Path, engine_path: Path | None, pack: object = ALIASED_PACK) -> Program:
     index = index_of(root)
-    engine = find_engine(index, pack, None, engine_path)  # type: ignore[arg-type]
+    engine = find_engine(index, pack, None, engine_path)
     assert engine is not None
     return build_program(index, engine)
 
@@ -88,7 +88,7 @@ def test_the_pack_answers_as_the_source_does(tmp_path: Path) -> None:
     by_pack, by_source = view(program(plugin, None)), view(program(plugin, source))
     assert by_pack.keys() == {"Silent", "Partial", "Stated", "Heir", "Aliased", "Own"}
     for name, said in by_source.items():
-        roles, mro, *rest = said  # type: ignore[misc]
+        roles, mro, *rest = said
         # The pack leaves out bases outside the engine's own package.
         assert by_pack[name] == (roles, [entry for entry in mro if entry != "abc.ABC"], *rest)
 
@@ -139,7 +139,7 @@ def test_a_namespace_directory_of_the_same_name_hides_nothing(tmp_path: Path) ->
     source = write(tmp_path / "engine", SOURCE)
     by_source = view(program(plugin, source))
     for said in (by_pack, by_source):
-        assert said["Silent"][0] == {"impl"}  # type: ignore[index]
+        assert said["Silent"][0] == {"impl"}
 
 
 def test_a_moved_name_is_known_to_be_missing(tmp_path: Path) -> None:
