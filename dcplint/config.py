@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from dcplint import disk
 from dcplint.contracts.spec import EngineSpec, parse_engine
@@ -28,6 +28,23 @@ T = TypeVar("T")
 _SEVERITIES = {severity.value: severity for severity in Severity}
 
 
+def _one_of(words: Iterable[str]) -> str:
+    *most, last = (f"`{word}`" for word in words)
+    return f"{', '.join(most)} or {last}"
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """What the page on configuration says of a key, in Markdown. Its default may be none."""
+
+    meaning: str
+    type: str
+    default: str = "none"
+
+
+Rules = tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class HarnessConfig:
     """The table `harness`. drivers: `module:Class` or `file.py:Class`, files absolute."""
@@ -40,20 +57,62 @@ class Config:
     """One configuration file. Every field but `path` is a key, spelt with hyphens."""
 
     path: Path | None = None
-    select: tuple[str, ...] | None = None
-    extend_select: tuple[str, ...] = ()
-    ignore: tuple[str, ...] = ()
-    exclude: tuple[str, ...] = ()
-    per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    severity: tuple[tuple[str, Severity], ...] = ()
-    min_severity: Severity = Severity.NOTE
-    engine: EngineSpec | None = None
-    engine_path: Path | None = None
-    packs: tuple[Path, ...] = ()
-    baseline: Path | None = None
-    output_format: str | None = None
-    cache_dir: Path | None = None
-    harness: HarnessConfig = HarnessConfig()
+    select: Annotated[
+        Rules | None,
+        Key("the rules that are on", "list of rules", "those that are on by default"),
+    ] = None
+    extend_select: Annotated[Rules, Key("further rules", "list of rules")] = ()
+    ignore: Annotated[Rules, Key("rules that are off", "list of rules")] = ()
+    exclude: Annotated[
+        tuple[str, ...],
+        Key(
+            "what is left out, in the syntax of `.gitignore` and on top of it; a path that is "
+            "named on the command line is never left out",
+            "list of patterns",
+        ),
+    ] = ()
+    per_file_ignores: Annotated[
+        tuple[tuple[str, Rules], ...],
+        Key("rules that are off in some files", "pattern → list of rules"),
+    ] = ()
+    severity: Annotated[
+        tuple[tuple[str, Severity], ...],
+        Key("replaces the severity of a rule", f"rule → {_one_of(_SEVERITIES)}", "the rule's own"),
+    ] = ()
+    min_severity: Annotated[
+        Severity, Key("findings that are milder are left out", _one_of(_SEVERITIES), "`note`")
+    ] = Severity.NOTE
+    engine: Annotated[
+        EngineSpec | None,
+        Key("the engine release to check against", "`name==release` or `auto`", "`auto`"),
+    ] = None
+    engine_path: Annotated[Path | None, Key("where the engine's source lies", "folder")] = None
+    packs: Annotated[
+        tuple[Path, ...], Key("[contract packs](packs.md) of your own", "list of files")
+    ] = ()
+    baseline: Annotated[
+        Path | None, Key("findings that are accepted, see [below](#a-baseline)", "file")
+    ] = None
+    output_format: Annotated[
+        str | None,
+        Key("how findings are shown", _one_of(FORMATS), "`text`; `github` in GitHub Actions"),
+    ] = None
+    cache_dir: Annotated[
+        Path | None,
+        Key(
+            "where [runs are kept](performance.md#the-cache)",
+            "folder",
+            "`$DCPLINT_CACHE_DIR`, else a folder in the user's cache",
+        ),
+    ] = None
+    harness: Annotated[
+        HarnessConfig,
+        Key(
+            "drivers that make [another engine's backends]"
+            "(harness.md#making-another-engines-backend-runnable) runnable",
+            "a table: `drivers`, a list of `module:Class` or `file.py:Class`",
+        ),
+    ] = HarnessConfig()
 
 
 _HARNESS_KEYS = tuple(f.name for f in fields(HarnessConfig))

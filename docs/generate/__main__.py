@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from docs.generate import picture, rules
+from docs.generate import configuration, picture, rules
 
-for path, text in {**rules.pages(), **picture.pages()}.items():
+for path, text in {**rules.pages(), **configuration.pages(), **picture.pages()}.items():
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8", newline="\n")
 for path in rules.left_over():

@@ -5,13 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from docs.generate import picture, rules
+from docs.generate import configuration, picture, rules
 
 
 @pytest.mark.parametrize(
-    ("path", "text"), rules.pages().items(), ids=lambda a: getattr(a, "name", "")
+    ("path", "text"),
+    {**rules.pages(), **configuration.pages()}.items(),
+    ids=lambda a: getattr(a, "name", ""),
 )
-def test_rule_pages_and_table(path: Path, text: str) -> None:
+def test_pages_and_tables(path: Path, text: str) -> None:
     assert path.read_text(encoding="utf-8") == text
 
 
