@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from dcplint import __version__
 from dcplint.findings.model import Edit, Evidence, Finding, Fix, Location, Severity
+from dcplint.report.address import page_of
 from dcplint.report.model import Engine, Report
 from dcplint.report.view import View
 
@@ -66,7 +67,7 @@ def _finding(finding: Finding, report: Report) -> dict[str, Any]:
         "evidence": [_evidence(step) for step in finding.evidence],
         "fix": _fix(finding.fix) if finding.fix else None,
         "confirmation": confirmation_to_json(said) if said else None,
-        "help_uri": None,
+        "help_uri": page_of(finding.code),
     }
 
 

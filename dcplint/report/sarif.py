@@ -16,6 +16,7 @@ from urllib.parse import quote
 from dcplint import __version__
 from dcplint.findings.fingerprint import flagged
 from dcplint.findings.model import Edit, Evidence, Finding, Fix, Location, Severity, Tree
+from dcplint.report.address import page_of
 from dcplint.report.escape import printable
 from dcplint.report.json import confirmation_to_json
 from dcplint.report.model import Report
@@ -64,6 +65,7 @@ def _run(report: Report) -> dict[str, Any]:
 def _rule(registered: Registered) -> dict[str, Any]:
     rule = registered.rule
     headline, _, page = registered.documentation.strip().partition("\n")
+    page_address = page_of(rule.code)
     return {
         "id": rule.code,
         "name": "".join(word.capitalize() for word in rule.name.split("-")),
@@ -73,6 +75,7 @@ def _rule(registered: Registered) -> dict[str, Any]:
             "text": registered.documentation.strip(),
             "markdown": f"# {rule.code} {rule.name}\n\n{headline}\n{page}",
         },
+        **({"helpUri": page_address} if page_address else {}),
         "defaultConfiguration": {"level": rule.severity.value, "enabled": rule.default},
         "properties": {
             "tags": ["decode-context-parallelism"],
