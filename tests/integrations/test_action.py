@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.integrations.test_pre_commit import git
 from tests.report.test_github import parsed
 from tests.run.tree import SILENT, write
 
@@ -32,6 +33,7 @@ class Runner:
     workspace: Path
     temp: Path
     inputs: dict[str, str]
+    event: str = "push"
     outputs: dict[str, dict[str, str]] = field(default_factory=dict)
     log: str = ""
     failed: list[str] = field(default_factory=list)
@@ -49,6 +51,8 @@ class Runner:
     def expression(self, text: str) -> str:
         if text == "github.action_path":
             return str(ROOT)
+        if text == "github.event_name":
+            return self.event
         choice = re.fullmatch(r"(.*) == '(.*)' && '(.*)' \|\| ''", text)
         if choice:
             return choice[3] if self.expression(choice[1]) == choice[2] else ""
@@ -104,7 +108,7 @@ class Runner:
         return [parsed(line) for line in self.log.splitlines() if line.startswith("::")]
 
 
-def job(folder: Path, files: dict[str, str], **inputs: str) -> Runner:
+def job(folder: Path, files: dict[str, str | bytes], **inputs: str) -> Runner:
     workspace = folder / "work space"
     write(workspace, {name.replace("__", "/"): text for name, text in files.items()})
     subprocess.run(["git", "init", "-q", workspace], check=True)
@@ -145,6 +149,27 @@ def test_sarif_is_written_though_the_check_failed(tmp_path: Path) -> None:
     assert '"uri": "a.py"' in file.read_text()
     (upload,) = (s for s in STEPS if "upload-sarif" in s.get("uses", ""))
     assert done.wanted(upload)
+
+
+@pytest.mark.slow
+def test_a_pull_request_is_told_what_it_does_to_capabilities(tmp_path: Path) -> None:
+    workspace = tmp_path / "work space"
+    workspace.mkdir()
+    git(workspace, "init", "-q")
+    for text in (
+        SILENT,
+        SILENT.replace("    def __init__", "    supports_dcp = False\n\n    def __init__"),
+    ):
+        alone = Runner(workspace, tmp_path / f"temp{len(text)}", dict(ENGINE), "pull_request")
+        write(workspace, {"a.py": text})
+        git(workspace, "add", "a.py")
+        git(workspace, "commit", "-qm", "x")
+        alone.run()
+        told = alone.temp / "Compare.md"
+        if text == SILENT:
+            assert "fetch-depth: 2" in alone.log and not told.exists()
+    assert alone.failed == [], alone.log
+    assert "| **lost** | `SilentImpl`<br>a.py:4 |" in told.read_text()
 
 
 def test_other_actions_are_pinned_to_a_commit() -> None:
