@@ -153,6 +153,21 @@ def test_a_failing_commit_is_stopped_and_told_why(project: Project) -> None:
     assert project.commit({"src/mine/impl.py": CLEAN})[0] == 0
 
 
+def test_fixes_are_left_in_the_work_tree_for_review(project: Project) -> None:
+    config = project.folder / ".pre-commit-config.yaml"
+    text = config.read_text()
+    config.write_text(
+        text.replace("[--engine, vllm==0.29.0]", "[--fix, --engine, vllm==0.29.0]", 1)
+    )
+    status, out = project.commit({"src/mine/impl.py": SILENT})
+    assert status == 1 and "files were modified by this hook" in out, out
+    assert git(project.folder, "log", "--oneline").count("\n") == 1
+    assert git(project.folder, "show", ":src/mine/impl.py") == SILENT  # what was to be committed
+    assert "+    supports_dcp = False\n" in git(project.folder, "diff")
+    assert project.commit({})[0] == 0
+    assert git(project.folder, "status", "--porcelain") == ""
+
+
 def test_what_a_change_does_to_other_files_is_its_own(project: Project) -> None:
     """The base loses its word; the finding is on a subclass in a file that was not touched."""
     files = {"src/mine/base.py": BASE, "src/mine/heir.py": HEIR, "src/mine/other.py": CLEAN}
