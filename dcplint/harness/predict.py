@@ -83,6 +83,7 @@ PREDICTIONS: dict[str, Prediction] = {
     "DCP105": Prediction(_SHARDING, _LSES | {Signal.ERROR, Signal.REFUSED_LATE}),
     "DCP205": _LENGTHS,
     "DCP206": Prediction(("ragged-i16", "reuse"), frozenset({Signal.FIELD})),
+    "DCP208": Prediction(("draft",), frozenset({Signal.ERROR})),
     "DCP301": Prediction(("draft", *_SHARDING), _READS | {Signal.ERROR}, part=Part.GIVEN),
     "DCP302": _LENGTHS,
     "DCP303": replace(_LENGTHS, signals=_LENGTHS.signals | {Signal.SLOTS}),

@@ -38,6 +38,7 @@ SIGNALS = {
     "DCP205": Signal.READ_MISSED,
     "DCP206": Signal.FIELD,
     "DCP207": Signal.FIELD_MISSING,
+    "DCP208": Signal.ERROR,
     "DCP301": Signal.READ_MISSED,
     "DCP302": Signal.READ_UNOWNED,
     "DCP303": Signal.READ_MISSED,
@@ -102,8 +103,11 @@ def test_verdict(verifier: Verifier, path: Path) -> None:
         assert said.execution is Execution.BUILDER_ONLY
     else:
         assert said.control == "passed"
-        refused = said.signal in (Signal.REFUSED, Signal.REFUSED_LATE)
-        assert said.execution is (Execution.NATIVE_CPU if refused else Execution.INTERPRETED)
+        # Refused, or failed in the builder: no kernel was launched.
+        early = said.signal in (Signal.REFUSED, Signal.REFUSED_LATE) or (
+            code == "DCP208" and _is_bad(path)
+        )
+        assert said.execution is (Execution.NATIVE_CPU if early else Execution.INTERPRETED)
     if _is_bad(path):
         assert said.verdict is Verdict.CONFIRMED, said.reason
         assert said.signal is SIGNALS[code], said.reason

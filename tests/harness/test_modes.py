@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import pytest
 
 from dcplint.data import data_dir
@@ -67,3 +71,21 @@ def test_two_ranks(pool: Pool, target: str) -> None:
 )
 def test_right_and_wrong(pool: Pool, target: str, probe: str, world_size: int) -> None:
     _assert_same(pool, target, probe, world_size)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("target", "said"), [(GQA, "right"), (BAD["dcp302"], "read.")])
+def test_under_torchrun(target: str, said: str) -> None:
+    launch = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
+    done = subprocess.run(
+        [*launch, "-m", "dcplint.harness.torchrun", "short-i16", target],
+        capture_output=True,
+        text=True,
+        timeout=300.0,
+        env={**os.environ, "TRITON_INTERPRET": "1"},
+    )
+    lines = sorted(line for line in done.stdout.splitlines() if line.startswith("rank "))
+    assert [line.partition(":")[0] for line in lines] == ["rank 0", "rank 1"], done.stderr
+    assert all("interpreted" in line for line in lines)
+    assert all(said in line for line in lines) if said == "right" else said in "".join(lines)
+    assert (done.returncode == 0) is (target == GQA)
