@@ -60,6 +60,7 @@ class Rule:
         confidence: Confidence = Confidence.HIGH,
         evidence: tuple[Evidence, ...] = (),
         fix: Fix | None = None,
+        affirmation: Fix | None = None,
     ) -> Finding:
         """A finding of this rule at `location`."""
         return Finding(
@@ -72,6 +73,7 @@ class Rule:
             symbol=symbol,
             evidence=evidence,
             fix=fix,
+            affirmation=affirmation,
         )
 
 

@@ -41,9 +41,9 @@ from collections.abc import Iterator
 
 from dcplint.checks import capability_evidence as evidence
 from dcplint.checks.base import Context, Rule
-from dcplint.checks.capability_fix import denial
+from dcplint.checks.capability_fix import denial, statement
 from dcplint.contracts.model import Capability
-from dcplint.findings.model import Evidence, Finding, Severity
+from dcplint.findings.model import Applicability, Evidence, Finding, Severity
 from dcplint.program.attributes import Kind, Resolution
 from dcplint.program.symbols import ClassSymbol
 
@@ -97,6 +97,7 @@ def _finding(
         severity=Severity.ERROR if denied is not None else None,
         evidence=tuple(steps),
         fix=denial(context, symbol, capability),
+        affirmation=statement(context, symbol, capability, True, Applicability.SAFE),
     )
 
 

@@ -249,15 +249,11 @@ def _fixed(
 ) -> Fixed:
     """The fixes of a run, or with a reason its suppressions, written unless the diff is wanted."""
     from dcplint.fixes.ignore import add_ignores, check_reason
-    from dcplint.fixes.passes import fix
+    from dcplint.fixes.passes import below, fix
     from dcplint.report.escape import printable
     from dcplint.run import run_checks
 
-    asked = [path.resolve() for path in run_options.paths]
-
-    def may_edit(path: Path) -> bool:
-        return any(path == a or a in path.parents for a in asked)
-
+    may_edit = below(run_options.paths)
     if reason is not None:
         check_reason(reason)
         fixed = add_ignores(run_checks(run_options), may_edit, reason)

@@ -14,6 +14,7 @@ import click
 from dcplint.cli import options, output
 from dcplint.cli.lint import configuration, lint
 from dcplint.errors import UserError
+from dcplint.findings.model import Finding, Severity
 from dcplint.report.formats import FORMATS
 
 if TYPE_CHECKING:
@@ -48,6 +49,12 @@ if TYPE_CHECKING:
 @click.option("--probe", default="", metavar="NAME", help="Only probes beginning with NAME.")
 @click.option("--timeout", type=float, default=120.0, show_default=True, help="Seconds per probe.")
 @click.option("-j", "--jobs", type=click.IntRange(1), help="Processes at a time. Default: cores.")
+@click.option(
+    "--fix",
+    "fixes",
+    is_flag=True,
+    help="State as True the capabilities that nobody stated and every probe of this run bears out.",
+)
 @click.option("--strict", is_flag=True, help="Exit 1 for inconclusive findings too.")
 @click.option("--output-format", type=click.Choice(list(FORMATS)), default="text")
 @click.option("--engine", metavar="NAME==RELEASE|auto", help="As for `dcplint check`.")
@@ -69,6 +76,7 @@ def command(
     probe: str,
     timeout: float,
     jobs: int | None,
+    fixes: bool,
     strict: bool,
     output_format: str,
     engine: str | None,
@@ -128,13 +136,45 @@ def command(
             settled.append(one)
             progress.step(one)
     said = {one.finding.fingerprint: one.confirmation for one in settled}
-    report = replace(report, confirmations=said)
+    upheld = {finding.fingerprint: finding for finding in _upheld(report, settled)}
+    findings = tuple(upheld.get(finding.fingerprint, finding) for finding in report.findings)
+    report = replace(report, findings=findings, confirmations=said)
+    if fixes:
+        _fix(report, tuple(upheld.values()), paths or (Path(),), quiet)
     if output_format == "github":
         output.add_job_summary(report, os.environ)
     again = "" if engine_path is None else f"--engine-path {engine_path} "
     output.print_lines(_render(report, settled, output_format, color, again))
     wanted = {"confirmed", "inconclusive"} if strict else {"confirmed"}
     return int(any(s.confirmation.verdict.value in wanted for s in settled))
+
+
+def _upheld(report: Report, settled: list[Settled]) -> tuple[Finding, ...]:
+    """The findings whose claim this run bears out, as notes whose fix says what nobody said."""
+    from dcplint.fixes.edits import with_edits
+
+    notes = (
+        replace(one.finding, severity=Severity.NOTE, fix=one.finding.affirmation)
+        for one in settled
+        if one.finding.affirmation and one.confirmation.verdict.value == "refuted"
+    )
+    return with_edits(notes, report.lines)
+
+
+def _fix(report: Report, upheld: tuple[Finding, ...], paths: tuple[Path, ...], quiet: bool) -> None:
+    from dcplint.fixes.passes import below, fix
+    from dcplint.report.escape import printable
+
+    done = fix(
+        # One pass: what is written changes nothing of what was run.
+        lambda changed: replace(report, findings=() if changed else upheld),
+        below(paths),
+        unsafe=False,
+    )
+    done.write()
+    said = [] if quiet else [output.fix_summary(done, "fix", diff=False)]
+    for line in (*done.problems, *said):
+        click.echo(printable(line), err=True)
 
 
 def _selection(probe: str, interleave: int | None) -> Callable[[str], bool] | None:

@@ -92,6 +92,7 @@ class Finding:
 
     `symbol` is the dotted name inside the module (`Outer.method`, `make.<locals>.Impl`), empty
     for a module-level finding. `fingerprint` is filled in by `findings.fingerprint`.
+    `affirmation` is the fix where the harness refutes the finding: what nobody said is then true.
     """
 
     code: str
@@ -103,6 +104,7 @@ class Finding:
     symbol: str = ""
     evidence: tuple[Evidence, ...] = ()
     fix: Fix | None = None
+    affirmation: Fix | None = None
     fingerprint: str = ""
 
     def sort_key(self) -> tuple[str, int, int, str, str]:

@@ -5,7 +5,7 @@ Nothing is written before the last pass, so no pass sees a tree that is half cha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import unified_diff
 from pathlib import Path
@@ -95,6 +95,12 @@ class _Batch:
         if not any(overlap(edit, other) for edit in new for other in self.edits):
             self.edits += new
             self.findings.append(finding)
+
+
+def below(paths: Iterable[Path]) -> Callable[[Path], bool]:
+    """Whether a file is one of `paths`, or lies below one."""
+    asked = [path.resolve() for path in paths]
+    return lambda path: any(path == a or a in path.parents for a in asked)
 
 
 def fix(lint: Lint, may_edit: Callable[[Path], bool], *, unsafe: bool) -> Fixed:

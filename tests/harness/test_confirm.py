@@ -16,6 +16,12 @@ from dcplint.harness.model import Signal
 
 FIXTURES = data_dir("fixtures")
 BAD = FIXTURES / "dcp401_lse_not_returned" / "bad_none_under_dcp.py"
+IMPLICIT = FIXTURES / "dcp101_implicit_capability"
+UNSTATED = (
+    (IMPLICIT / "good_stated_and_right.py").read_text().replace("    supports_dcp = True\n", "")
+)
+UNSTATED_AND_WRONG = (IMPLICIT / "bad_silent_and_wrong.py").read_text()
+DCP101 = ("--fix", "-q", "--select", "DCP101", "--engine", "dcplint==0.1.0")
 GOOD = FIXTURES / "dcp401_lse_not_returned" / "good_always.py"
 
 
@@ -57,6 +63,30 @@ def test_json_says_all_of_it(capsys: pytest.CaptureFixture[str]) -> None:
     assert said["execution"] == "interpreted"
     assert said["control"] == "passed"
     assert said["environment"]["device"] == "cpu"
+
+
+def test_nothing_is_stated_that_was_not_refuted(tmp_path: Path) -> None:
+    for fixture, status in ((UNSTATED, 0), (UNSTATED_AND_WRONG, 1)):
+        impl = tmp_path / "impl.py"
+        impl.write_text(fixture)
+        # One probe refutes nothing.
+        probe = ("--probe", "single-rank") if status == 0 else ()
+        assert _run(str(impl), *DCP101, *probe) == status
+        assert impl.read_text() == fixture
+
+
+@pytest.mark.slow
+def test_what_is_refuted_is_stated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    impl = tmp_path / "impl.py"
+    impl.write_text(UNSTATED)
+    assert _run(str(impl), *DCP101, "--output-format", "json") == 0
+    (finding,) = json.loads(capsys.readouterr().out)["findings"]
+    assert (finding["severity"], finding["confirmation"]["verdict"]) == ("note", "refuted")
+    assert finding["fix"]["description"] == "state `supports_dcp = True` in LatentImpl"
+    changed = impl.read_text()
+    assert changed.replace("    supports_dcp = True\n", "") == UNSTATED != changed
+    assert _run(str(impl), *DCP101) == 0
+    assert "nothing to confirm" in capsys.readouterr().err
 
 
 @pytest.mark.slow
