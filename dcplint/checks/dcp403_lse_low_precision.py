@@ -54,7 +54,7 @@ from dcplint.facts.positions import position
 from dcplint.findings.model import Evidence, Finding, Severity
 from dcplint.flow.origins import Origin
 from dcplint.flow.outputs import Owed
-from dcplint.flow.tensors import dtype, holds_nothing, is_half
+from dcplint.flow.tensors import dtype, holds_nothing, is_half, is_made
 from dcplint.source.location import Tree
 
 RULE = Rule(
@@ -89,6 +89,8 @@ def check(context: Context) -> Iterator[Finding]:
 
 
 def _low(context: Context, owed: Owed, origin: Origin) -> Iterator[_Low]:
+    if origin.element and is_made(origin.node):
+        return  # a tensor that is returned alone: DCP401 or DCP407 speaks of it
     for node in (origin.node, *origin.done):
         if not isinstance(node, ast.expr):
             continue

@@ -142,13 +142,22 @@ class OutputFlow:
 
     def alone(self, owed: Owed) -> tuple[Missing, ...]:
         """Where the method can return one value, no tuple, though elsewhere it returns a tuple."""
-        if self._is_told_apart(owed.output):
+        return self._single(owed) if self._returns_tuples(owed) else ()
+
+    def lone(self, owed: Owed) -> tuple[Missing, ...]:
+        """Where the method returns one value, no tuple, and nowhere a tuple."""
+        return () if self._returns_tuples(owed) else self._single(owed)
+
+    def _single(self, owed: Owed) -> tuple[Missing, ...]:
+        if owed.output.element == 0 or self._is_told_apart(owed.output):
             return ()
+        return self._where(owed, lambda value: value.origin if value.single else None)
+
+    def _returns_tuples(self, owed: Owed) -> bool:
+        """Whether some way, with DCP on or off, ends in a tuple."""
         dispatch = self.origins(owed.symbol).dispatch
-        for settled in (self.settled, self._unsharded):
-            if any(_is_tuple(way.returned) for way in self._ways(owed, Walk(dispatch, settled))):
-                return self._where(owed, lambda value: value.origin if value.single else None)
-        return ()
+        walks = (Walk(dispatch, settled) for settled in (self.settled, self._unsharded))
+        return any(_is_tuple(way.returned) for walk in walks for way in self._ways(owed, walk))
 
     @cached_property
     def unbound(self) -> tuple[Unbound, ...]:
