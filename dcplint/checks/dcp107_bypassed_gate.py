@@ -168,7 +168,7 @@ def _handed(context: Context, passed: Handed) -> Finding:
     capability = context.contract.capability(gate.role, gate.capability)
     said = program.promise(passed.handed, capability) if capability is not None else None
     can = said is not None and said.holds() is True
-    ends = "which says that it can do DCP" if can else "what cannot do DCP is not refused"
+    ends = "the class says that it can do DCP" if can else "what cannot do DCP is not refused"
     source = passed.way.source
     way = Location(source.pack, source.line, tree=Tree.PACK)
     return RULE.finding(
@@ -190,7 +190,7 @@ def _replaced(context: Context, replacement: Replaced, gate: Gate) -> Finding:
     capability = context.contract.capability(gate.role, gate.capability)
     said = program.promise(impl, capability) if capability is not None else None
     can = said is not None and said.holds() is True
-    ends = "it says that it can do DCP" if can else "what cannot do DCP is not refused"
+    ends = "the class says that it can do DCP" if can else "what cannot do DCP is not refused"
     return RULE.finding(
         f"`{replacement.symbol}` makes an impl that was judged before an instance of {impl}, of "
         f"which nobody asks: {ends}",
