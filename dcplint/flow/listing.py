@@ -19,6 +19,9 @@ _REFERRED = re.compile(r"(?![ \t]*[\w(:]|[ \t]*=(?!=))")
 # What follows an attribute that is assigned to, or whose own attribute is; seldom anything else.
 _ASSIGNED = re.compile(r"\b(?:\.[\w.]+)?\s*(?:[-+*/|&]?=(?!=)|:[^\n=]*=(?!=)|[,)][^\n()=]*=(?!=))")
 
+Classes = tuple[ClassSymbol, ...]
+"""Each once, in the order in which they are met: what a search costs must not vary with it."""
+
 Setting = tuple[Function, "ast.expr | None", "ast.expr | None"]
 """A method, the value it sets an attribute to, and the annotation it gives it."""
 
@@ -49,7 +52,9 @@ class Listing:
     _named: dict[str, tuple[int, ...]] = field(default_factory=dict)
     settings: dict[tuple[ClassSymbol, str], tuple[Setting, ...]] = field(default_factory=dict)
     _ancestry: dict[ClassSymbol, frozenset[ClassSymbol]] = field(default_factory=dict)
-    instances: dict[tuple[Function, ast.expr], frozenset[ClassSymbol]] = field(default_factory=dict)
+    instances: dict[tuple[Function, ast.expr], tuple[ClassSymbol, ...]] = field(
+        default_factory=dict
+    )
 
     @cached_property
     def entries(self) -> tuple[Entry, ...]:

@@ -126,7 +126,7 @@ class Lookup:
         if function.is_method and variable == function.parameters[0]:
             if function.node.name in _CONSTRUCTORS:
                 return False
-            classes = frozenset({function.owner} if function.owner else ())
+            classes = (function.owner,) if function.owner else ()
         return any(self._are_related(owner, symbol) for symbol in classes)
 
     def may_set(self, function: Function, attribute: str) -> bool:

@@ -8,7 +8,7 @@ from typing import TypeGuard
 
 from dcplint.facts.expressions import dotted_name
 from dcplint.flow.functions import Function
-from dcplint.flow.listing import Listing, Setting
+from dcplint.flow.listing import Classes, Listing, Setting
 from dcplint.program.symbols import ClassSymbol
 
 _DEPTH = 4
@@ -16,7 +16,7 @@ _DEPTH = 4
 
 def classes_of(
     listing: Listing, function: Function, node: ast.expr, depth: int = _DEPTH
-) -> frozenset[ClassSymbol]:
+) -> Classes:
     """The classes `node` may be an instance of in `function`; empty where it cannot be told."""
     if depth < _DEPTH:
         return _classes_of(listing, function, node, depth)
@@ -26,22 +26,18 @@ def classes_of(
     return listing.instances[key]
 
 
-def _classes_of(
-    listing: Listing, function: Function, node: ast.expr, depth: int
-) -> frozenset[ClassSymbol]:
+def _classes_of(listing: Listing, function: Function, node: ast.expr, depth: int) -> Classes:
     if depth == 0:
-        return frozenset()
-    found: set[ClassSymbol] = set()
+        return ()
+    found: dict[ClassSymbol, None] = {}
     for candidates in _candidates(listing, function, node, depth):
         if not candidates:
-            return frozenset()
-        found |= candidates
-    return frozenset(found)
+            return ()
+        found.update(dict.fromkeys(candidates))
+    return tuple(found)
 
 
-def narrowed(
-    listing: Listing, function: Function, statement: ast.stmt, node: ast.expr
-) -> frozenset[ClassSymbol]:
+def narrowed(listing: Listing, function: Function, statement: ast.stmt, node: ast.expr) -> Classes:
     """The classes to which an `isinstance` test that holds at `statement` narrows `node`."""
     current: ast.stmt | None = statement if statement in function.homes else None
     while current is not None:
@@ -54,7 +50,7 @@ def narrowed(
                 if _tests_instance(part, node):
                     return annotated(listing, function, as_union(part.args[1]))
         current = home.parent
-    return frozenset()
+    return ()
 
 
 def _is_and(test: ast.expr) -> TypeGuard[ast.BoolOp]:
@@ -82,7 +78,7 @@ def as_union(classes: ast.expr) -> ast.expr:
 
 def _candidates(
     listing: Listing, function: Function, node: ast.expr, depth: int
-) -> Iterator[frozenset[ClassSymbol]]:
+) -> Iterator[Classes]:
     if isinstance(node, ast.Call):
         yield _constructed(listing, function, node)
     elif isinstance(node, ast.Name):
@@ -101,11 +97,9 @@ def _is_none(node: ast.expr | None) -> bool:
     return node is None or (isinstance(node, ast.Constant) and node.value is None)
 
 
-def _of_name(
-    listing: Listing, function: Function, name: str, depth: int
-) -> Iterator[frozenset[ClassSymbol]]:
+def _of_name(listing: Listing, function: Function, name: str, depth: int) -> Iterator[Classes]:
     if name == "self" and function.is_method and function.owner is not None:
-        yield frozenset({function.owner})
+        yield (function.owner,)
         return
     for parameter in _parameters(function):
         if parameter.arg == name:
@@ -120,9 +114,7 @@ def _of_name(
                 yield classes_of(listing, function, node.value, depth - 1)
 
 
-def _of_attribute(
-    listing: Listing, owner: ClassSymbol, name: str, depth: int
-) -> Iterator[frozenset[ClassSymbol]]:
+def _of_attribute(listing: Listing, owner: ClassSymbol, name: str, depth: int) -> Iterator[Classes]:
     for method, _, annotation in attribute_settings(listing, owner, name):
         if annotation is not None:
             yield annotated(listing, method, annotation)
@@ -167,23 +159,21 @@ def _is_own(target: ast.expr, name: str) -> bool:
     return dotted_name(target) == f"self.{name}"
 
 
-def _constructed(listing: Listing, function: Function, call: ast.Call) -> frozenset[ClassSymbol]:
+def _constructed(listing: Listing, function: Function, call: ast.Call) -> Classes:
     dotted = dotted_name(call.func)
     if dotted is None:
-        return frozenset()
+        return ()
     found = listing.program.linker.name(function.module, dotted, function.scopes)
-    return frozenset({found}) if isinstance(found, ClassSymbol) else frozenset()
+    return (found,) if isinstance(found, ClassSymbol) else ()
 
 
-def annotated(
-    listing: Listing, function: Function, annotation: ast.expr | None
-) -> frozenset[ClassSymbol]:
+def annotated(listing: Listing, function: Function, annotation: ast.expr | None) -> Classes:
     """The classes of the program that an annotation names (`C`, `"C"`, `C | None`, `A | B`)."""
     found = (
         listing.program.linker.name(function.module, name, function.scopes)
         for name in _names(annotation)
     )
-    return frozenset(symbol for symbol in found if isinstance(symbol, ClassSymbol))
+    return tuple(dict.fromkeys(symbol for symbol in found if isinstance(symbol, ClassSymbol)))
 
 
 def _names(annotation: ast.expr | None) -> Iterator[str]:

@@ -20,6 +20,7 @@ from dcplint.flow.conditions import substituted
 from dcplint.flow.dataclasses import constructor_argument
 from dcplint.flow.functions import CallSite, Function, argument, callee_name
 from dcplint.flow.graph import Node, Role
+from dcplint.flow.listing import Classes
 from dcplint.flow.scenario import Scenario
 from dcplint.flow.types import attribute_settings, classes_of
 from dcplint.flow.universe import Universe
@@ -627,13 +628,13 @@ class UnitFlow:
         known = joined(found) if found else None
         return None if isinstance(known, Neutral) else known
 
-    def _owners(self, function: Function, node: ast.expr) -> frozenset[ClassSymbol]:
+    def _owners(self, function: Function, node: ast.expr) -> Classes:
         found = classes_of(self.universe, function, node)
         if found or not isinstance(node, ast.Attribute):
             return found
         # `metadata.decode`: what the class of `metadata` declares for it.
         outer = self._owners(function, node.value)
-        return frozenset(c for owner in outer for c in self._declared(owner, node.attr))
+        return tuple(dict.fromkeys(c for owner in outer for c in self._declared(owner, node.attr)))
 
     def _declared(self, owner: ClassSymbol, name: str) -> Iterator[ClassSymbol]:
         """The classes that an annotation in a class body names, a type argument filled in."""

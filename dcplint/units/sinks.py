@@ -93,7 +93,7 @@ def _is_call_of(flow: UnitFlow, function: Function, call: ast.Call, fact: Kernel
     # A method, called on an instance of its class or of one that derives from it.
     if callee_name(call) != name or not isinstance(call.func, ast.Attribute):
         return False
-    owners: frozenset[ClassSymbol] = classes_of(flow.universe, function, call.func.value)
+    owners = classes_of(flow.universe, function, call.func.value)
     return any(
         entry.dotted == owner_name
         for owner in owners
