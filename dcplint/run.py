@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import time
+import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -28,6 +29,7 @@ from dcplint.program.build import build_program
 from dcplint.program.engine import Engine, find_engine
 from dcplint.program.index import Index, build_index, gate_words, import_words
 from dcplint.program.matrix import Row, columns, rows
+from dcplint.program.modules import Broken
 from dcplint.program.program import Program
 from dcplint.program.related import field_words, rank_words
 from dcplint.program.symbols import ClassSymbol
@@ -37,7 +39,7 @@ from dcplint.report.model import Report
 from dcplint.run_options import RunOptions
 from dcplint.source.roots import Root, find_roots, nested_root
 from dcplint.source.scan import Scanner
-from dcplint.source.text import SourceText, UnreadableSource, decode
+from dcplint.source.text import SourceText, UnreadableSource, decode, plain_lines
 
 if TYPE_CHECKING:
     from dcplint.report.contract import ContractTable
@@ -48,16 +50,22 @@ _WORTH = 50  # modules; with fewer, a process costs more than it saves
 
 @dataclass(slots=True)
 class Checked:
-    """One root after indexing. `prefix` goes before its paths when a run has several roots."""
+    """One root after indexing.
+
+    prefix: goes before its paths when a run has several roots. broken: files that could not be
+    read or parsed, as far as anything has asked for them.
+    """
 
     index: Index
     unsaved: dict[str, bytes]
     prefix: str = ""
     programs: list[tuple[Engine, Program]] = field(default_factory=list)
-    _focus: frozenset[Path] = field(init=False)
+    broken: list[Broken] = field(default_factory=list)
+    focus: frozenset[Path] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._focus = frozenset(self.index.root.focus)
+        self.focus = frozenset(self.index.root.focus)
+        self.broken += self.index.broken
 
     @property
     def directory(self) -> Path:
@@ -81,7 +89,7 @@ class Checked:
     def in_focus(self, path: str) -> bool:
         """Whether the file `path`, relative to the root, is one that the user asked about."""
         absolute = self.directory / path
-        return absolute in self._focus or not self._focus.isdisjoint(absolute.parents)
+        return absolute in self.focus or not self.focus.isdisjoint(absolute.parents)
 
 
 def run_checks(options: RunOptions) -> Report:
@@ -124,12 +132,13 @@ def _state_prefixed(state: ClassState, prefix: str) -> ClassState:
 def _report(options: RunOptions, trees: list[Checked], started: float) -> Report:
     rules = [r for r in all_rules() if r.rule.code in options.policy.codes]
     found: list[Finding] = []
-    errors: list[str] = []
+    failures: list[Failure] = []
     for tree in trees:
+        for done in _checked(tree, rules, options.jobs):
+            found += (_prefixed(f, tree.prefix) for f in done.findings)
+            failures += done.failures
+            tree.broken += done.broken
         found += (_prefixed(f, tree.prefix) for f in _broken(tree))
-        for some, failures in _checked(tree, rules, options.jobs):
-            found += (_prefixed(f, tree.prefix) for f in some)
-            errors += failures
     lines = Lines(trees)
     directory = _common([tree.directory for tree in trees])
     outcome = settle(
@@ -141,7 +150,7 @@ def _report(options: RunOptions, trees: list[Checked], started: float) -> Report
         in_focus=lambda path: any(t.owns(path) and t.in_focus(t.own(path)) for t in trees),
         bases=lambda finding: _bases(trees, finding),
         baseline=_baseline(options.baseline, directory) if options.baseline else None,
-        complete=not errors,
+        complete=not failures,
     )
     findings = outcome.findings
     if options.edits:
@@ -155,7 +164,8 @@ def _report(options: RunOptions, trees: list[Checked], started: float) -> Report
         lines=lines,
         engines=engines_of(trees),
         notices=notices_of(trees),
-        errors=tuple(errors),
+        errors=tuple(failure.sentence for failure in failures),
+        tracebacks=tuple(failure.traceback for failure in failures),
         files=sum(tree.files for tree in trees),
         seconds=time.perf_counter() - started,
         prefix=_from_here(directory),
@@ -191,7 +201,23 @@ def open_trees(options: RunOptions) -> list[Checked]:
                 program = build_program(tree.index, engine, tree.unsaved)
                 if engine.in_tree or program.uses_engine():
                     tree.programs.append((engine, program))
+                tree.broken += _unparsed(tree, engine, program)
     return trees
+
+
+def _unparsed(tree: Checked, engine: Engine, program: Program) -> list[Broken]:
+    """The files in focus that may matter to an engine and cannot be parsed.
+
+    A broken line can hide from the index what the file has to do with the engine, so whatever
+    imports it is parsed; of the engine itself, which imports itself everywhere, only what is asked
+    about by name.
+    """
+    index, modules = tree.index, program.modules
+    asked = {path.relative_to(tree.directory).as_posix() for path in tree.focus}
+    importing = () if engine.in_tree else index.importing(engine.contract.pack.package)
+    for path in sorted((asked & index.scans.keys()).union(filter(tree.in_focus, importing))):
+        modules.check(path)
+    return modules.broken
 
 
 def capability_matrices(options: RunOptions) -> tuple[list[Matrix], tuple[str, ...]]:
@@ -265,13 +291,13 @@ def _roots(options: RunOptions) -> Sequence[Root]:
 
 def _index(root: Root, packs: Mapping[str, Pack], options: RunOptions) -> Checked:
     unsaved = {
-        path.relative_to(root.directory).as_posix(): data
+        path.relative_to(root.directory).as_posix(): plain_lines(data)
         for path, data in options.replaced.items()
         if path.is_relative_to(root.directory)
     }
     if options.stdin is not None:
         relative = options.stdin.path.resolve().relative_to(root.directory).as_posix()
-        unsaved[relative] = options.stdin.source
+        unsaved[relative] = plain_lines(options.stdin.source)
     words = {MARKER}
     accessors: set[bytes] = set()
     for pack in packs.values():
@@ -324,7 +350,21 @@ def _prefix(directory: Path) -> str:
     return "" if directory == Path() else f"{directory.as_posix()}/"
 
 
-_Found = tuple[list[Finding], list[str]]  # findings, and one sentence for each rule that failed
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A rule that failed: one sentence for everybody, a traceback for who asks for it."""
+
+    sentence: str
+    traceback: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What rules found, which of them failed, and what they asked for that cannot be parsed."""
+
+    findings: list[Finding]
+    failures: list[Failure]
+    broken: list[Broken]
 
 
 def _checked(tree: Checked, rules: list[Registered], jobs: int) -> Iterator[_Found]:
@@ -339,22 +379,22 @@ def _checked(tree: Checked, rules: list[Registered], jobs: int) -> Iterator[_Fou
 
 
 def _family(context: Context, place: str, rules: list[Registered]) -> _Found:
-    found: list[Finding] = []
-    errors: list[str] = []
+    found = _Found([], [], context.program.modules.broken)
     for registered in rules:
-        some, failure = _one(registered, context, place)
-        found += some
-        errors += failure
-    return found, errors
+        found.failures.extend(_run(registered, context, place, found.findings))
+    return found
 
 
-def _one(registered: Registered, context: Context, place: str) -> _Found:
-    """What one rule finds. Its fault must not cost the others' findings."""
+def _run(
+    registered: Registered, context: Context, place: str, found: list[Finding]
+) -> Iterator[Failure]:
+    """Run one rule. Its fault costs neither the others' findings nor those it has made itself."""
     try:
-        return list(registered.check(context)) if registered.check else [], []
+        found += registered.check(context) if registered.check else ()
     except Exception as error:
         reason = f"{type(error).__name__}: {error}"
-        return [], [f"{registered.rule.code} failed on {place} ({reason}); the other rules ran"]
+        said = f"{registered.rule.code} failed on {place} ({reason}); the other rules ran"
+        yield Failure(said, traceback.format_exc())
 
 
 def _bases(trees: Sequence[Checked], finding: Finding) -> Iterator[Location]:
@@ -385,11 +425,7 @@ def _baseline(path: Path, directory: Path) -> Baseline:
 def _broken(tree: Checked) -> Iterator[Finding]:
     from dcplint.checks.dcp001_unreadable_file import RULE
 
-    broken = [
-        *tree.index.broken,
-        *(b for _, program in tree.programs for b in program.modules.broken),
-    ]
-    for entry in broken:
+    for entry in tree.broken:
         if tree.in_focus(entry.path):
             location = Location(entry.path, entry.error.line, entry.error.column)
             yield RULE.finding(f"{entry.path} {entry.error}", location)

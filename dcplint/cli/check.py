@@ -291,7 +291,9 @@ def _default_format(environ: Mapping[str, str], to_file: bool) -> str:
 
 
 def _asides(report: Report, config: Config, quiet: bool, verbose: bool) -> Iterator[str]:
-    yield from (f"error: {error}" for error in report.errors)
+    for error, traceback in zip(report.errors, report.tracebacks, strict=True):
+        yield f"error: {error}"
+        yield from traceback.splitlines() if verbose else ()
     if not quiet:
         yield from (f"note: {notice}" for notice in report.notices)
     if verbose:

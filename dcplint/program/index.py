@@ -37,7 +37,7 @@ class Index:
     _importing: dict[str, dict[str, frozenset[bytes]]] = field(default_factory=dict)
 
     def read(self, relative: str) -> bytes:
-        """The bytes of a file. Raises UnreadableSource."""
+        """The bytes of a file, with plain line ends. Raises UnreadableSource."""
         data = self.unsaved.get(relative)
         return read_bytes(f"{self.root.directory}/{relative}") if data is None else data
 

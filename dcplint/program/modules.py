@@ -13,7 +13,7 @@ from dcplint.facts.extract import Place, extract
 from dcplint.facts.model import FunctionFacts, ModuleFacts
 from dcplint.program.symbols import Module
 from dcplint.source.location import Tree
-from dcplint.source.parse import parse_function, parse_outline
+from dcplint.source.parse import check_depth, function_in, parse_function, parse_outline, parse_text
 from dcplint.source.text import SourceText, UnreadableSource, decode, read_bytes
 
 
@@ -128,6 +128,7 @@ class Modules:
     _functions: dict[
         tuple[Module, tuple[int, int]], ast.FunctionDef | ast.AsyncFunctionDef | None
     ] = field(default_factory=dict)
+    _whole: dict[Module, ast.Module | UnreadableSource] = field(default_factory=dict)
 
     def find(self, name: str) -> Module | None:
         """The module called `name`, or None where no tree and no pack has it."""
@@ -188,9 +189,10 @@ class Modules:
             offsets = self.words.occurrences(text)
             parsed = parse_outline(text, (*offsets, *_occurrences(text, "setattr(")))
         except UnreadableSource as error:
-            if tree.tree is Tree.PROJECT:
-                self.broken.append(Broken(relative, error))
+            self._note(tree.tree, relative, error)
             return None
+        for deep in parsed.deep:
+            self._note(tree.tree, relative, deep)
         place = Place(relative, name, relative.rpartition("/")[2] == "__init__.py")
         lines = _lines_of(text, offsets)
         facts = extract(parsed.tree, place, parsed.ends, self.words.words, lines)
@@ -208,10 +210,12 @@ class Modules:
             return None
         key = (module, facts.lines)
         if key not in self._functions:
-            lines = self.text(module.tree, module.facts.path).lines
             try:
-                self._functions[key] = parse_function(lines, *facts.lines)
-            except UnreadableSource:
+                node = self._parsed_function(module, facts.lines)
+                check_depth(node)
+                self._functions[key] = node
+            except UnreadableSource as error:
+                self._note(module.tree, module.facts.path, error)
                 self._functions[key] = None
         return self._functions[key]
 
@@ -223,6 +227,33 @@ class Modules:
             self._sources[key] = "\n".join(lines[facts.lines[0] - 1 : facts.lines[1]])
         return self._sources[key]
 
+    def _parsed_function(
+        self, module: Module, lines: tuple[int, int]
+    ) -> ast.FunctionDef | ast.AsyncFunctionDef:
+        text = self.text(module.tree, module.facts.path)
+        try:
+            return parse_function(text.lines, *lines)
+        except UnreadableSource:
+            # What an outline takes for the function may be too little; the whole text tells.
+            if module not in self._whole:
+                self._whole[module] = _parsed(text.text)
+            whole = self._whole[module]
+            if isinstance(whole, UnreadableSource):
+                raise whole from None
+            return function_in(whole, *lines)
+
+    def check(self, relative: str) -> None:
+        """Note what is wrong with a file of the checked tree, which nothing else has asked for."""
+        tree = self.trees[0]
+        try:
+            parse_text(decode(tree.read(relative)))
+        except UnreadableSource as error:
+            self._note(tree.tree, relative, error)
+
+    def _note(self, tree: Tree, relative: str, error: UnreadableSource) -> None:
+        if tree is Tree.PROJECT:
+            self.broken.append(Broken(relative, error))
+
     def text(self, tree: Tree, relative: str) -> SourceText:
         """The text of a file, for messages; empty where it cannot be read."""
         key = (tree, relative)
@@ -233,6 +264,13 @@ class Modules:
             except UnreadableSource:
                 self._texts[key] = SourceText("")
         return self._texts[key]
+
+
+def _parsed(text: str) -> ast.Module | UnreadableSource:
+    try:
+        return parse_text(text)
+    except UnreadableSource as error:
+        return error
 
 
 def module_names(files: Iterable[str], package: str = "") -> tuple[dict[str, str], dict[str, str]]:

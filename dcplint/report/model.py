@@ -44,7 +44,8 @@ class Report:
     """The result of one run.
 
     findings: settled (see `findings.settle`). notices: one sentence each, for stderr.
-    errors: one sentence for each part of the run that failed while the rest went on.
+    errors: one sentence for each part of the run that failed while the rest went on, with its
+    traceback in `tracebacks`.
     engines: one per checked tree, without repeats. files: how many were looked at.
     prefix: what leads from the working directory to the project root (`plugins/mine/`, `../`, or
     nothing); people are shown it before project paths, machines get paths without it.
@@ -60,6 +61,7 @@ class Report:
     engines: tuple[Engine, ...] = ()
     notices: tuple[str, ...] = ()
     errors: tuple[str, ...] = ()
+    tracebacks: tuple[str, ...] = ()
     files: int = 0
     seconds: float = 0.0
     prefix: str = ""

@@ -79,8 +79,8 @@ class Scanner:
         )
 
     def scan(self, data: bytes) -> Scan:
-        """What one file's bytes suggest."""
-        data = _with_newlines(data)
+        """What one file's bytes suggest. Its lines end in `\\n`."""
+        data = b"\n" + data  # so that every line follows one
         imported: set[bytes] = set()
         renamed: list[tuple[bytes, frozenset[bytes]]] = []
         has_star = False
@@ -103,7 +103,7 @@ class Scanner:
 
     def aliases(self, data: bytes) -> Pairs:
         """(new name, names it may stand for) of a file's assignments."""
-        data = _with_newlines(data)
+        data = b"\n" + data
         headers = list(_headers(data))
         imported = {name for names in _imports(data) for name in _NAMES.findall(names)}
         chains = (c.split(b".") for _, bases in headers for c in _DOTTED.findall(bases))
@@ -124,13 +124,6 @@ class Scanner:
         if right[:1] in _LITERAL_STARTS or len(right) > _RIGHT_LIMIT:
             return False
         return b"(" not in right or b" if " in right or self.hands_out.search(right) is not None
-
-
-def _with_newlines(data: bytes) -> bytes:
-    """`data` with plain line ends, and one in front of every line."""
-    if b"\r" in data:
-        data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-    return b"\n" + data
 
 
 def _headers(data: bytes) -> Iterator[tuple[bytes, bytes]]:

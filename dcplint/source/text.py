@@ -25,11 +25,19 @@ class UnreadableSource(Exception):
 
 
 def read_bytes(path: str | Path) -> bytes:
-    """The bytes of a file. Raises UnreadableSource with the system's reason."""
+    """The bytes of a file, with plain line ends. Raises UnreadableSource: the system's reason."""
     try:
-        return disk.read(path)
+        return plain_lines(disk.read(path))
     except OSError as error:
         raise UnreadableSource(f"cannot be read: {error.strerror or error}") from error
+
+
+def plain_lines(data: bytes) -> bytes:
+    """`data` with every line ended by `\\n`, however Python source may end them.
+
+    No encoding that Python source can have uses these bytes for anything else.
+    """
+    return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in data else data
 
 
 def decode(data: bytes) -> str:

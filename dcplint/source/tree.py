@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TypeGuard, TypeVar
+from typing import Any, TypeGuard, TypeVar
 
 N = TypeVar("N", bound=ast.AST)
 
@@ -105,6 +105,32 @@ def children(node: ast.AST) -> list[ast.AST]:
         else:
             found.append(value)
     return [inner for inner in found if inner is not None]
+
+
+def is_deeper(node: ast.AST, limit: int) -> bool:
+    """Whether more than `limit` nodes lie one in another, `node` included.
+
+    An `elif` lies in the `if` above it. Few nodes need a look: what stands on one line holds at
+    most two levels a character.
+    """
+    fields = _FIELDS
+    level: list[ast.AST] = [node]
+    for room in range(limit, 0, -1):
+        below: list[ast.AST] = []
+        for outer in level:
+            for name in fields[outer.__class__]:
+                value = getattr(outer, name, None)
+                inner: Any
+                for inner in value if value.__class__ is list else (value,):
+                    end = getattr(inner, "end_lineno", None)
+                    if end is None:
+                        below += (inner,) if inner is not None else ()
+                    elif end != inner.lineno or inner.end_col_offset - inner.col_offset >= room / 2:
+                        below.append(inner)
+        if not below:
+            return False
+        level = below
+    return True
 
 
 def copied(node: N) -> N:

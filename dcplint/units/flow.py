@@ -45,6 +45,7 @@ from dcplint.units.proof import is_cap
 _DEPTH = 24  # values in terms of values
 _CALLS = 3  # calls into calls
 _WORK = 1_500  # expressions for one question
+_STEPS = 150_000  # nodes and expressions for one function's questions: five times real need
 _NAMES = 3  # variables in terms of variables, in a formula
 _SITES = 24  # callers and constructions worth looking at
 
@@ -102,7 +103,9 @@ class UnitFlow:
     _paths: dict[str, ast.Attribute] = field(default_factory=dict)
     _before: dict[Node, tuple[Node, ...]] = field(default_factory=dict)
     _said: dict[ast.AST, ast.expr] = field(default_factory=dict)
+    _spent: dict[Function, int] = field(default_factory=dict)
     _work: int = 0
+    _steps: int = 0
     _cuts: int = 0
 
     def __post_init__(self) -> None:
@@ -112,14 +115,20 @@ class UnitFlow:
 
     def value(self, function: Function, statement: ast.stmt, node: ast.expr) -> Abstract:
         """What `node`, an expression of `statement`, is with DCP on."""
-        self._work = 0
         places = function.graph.at(statement)
-        return joined(self._evaluate(_Frame(function), place, node) for place in places)
+        return self._asked(function, ((place, node) for place in places))
 
     def before_node(self, function: Function, node: Node, expression: ast.expr) -> Abstract:
         """What an expression is, evaluated by a node of the function's control flow."""
+        return self._asked(function, [(node, expression)])
+
+    def _asked(self, function: Function, asked: Iterable[tuple[Node, ast.expr]]) -> Abstract:
+        """Answer one question. A function that has taken up too much work gets no more of it."""
         self._work = 0
-        return self._evaluate(_Frame(function), node, expression)
+        self._steps = self._spent.get(function, 0)
+        found = joined(self._evaluate(_Frame(function), place, node) for place, node in asked)
+        self._spent[function] = self._steps
+        return found
 
     # Expressions
 
@@ -131,7 +140,8 @@ class UnitFlow:
         if key in self._active:
             self._cuts += 1
             return NEUTRAL  # what a loop brings round adds nothing to where it started
-        if len(self._active) > _DEPTH or self._work > _WORK:
+        self._steps += 1
+        if len(self._active) > _DEPTH or self._work > _WORK or self._steps > _STEPS:
             self._cuts += 1
             return None
         cuts = self._cuts
@@ -388,6 +398,10 @@ class UnitFlow:
             if place in seen:
                 continue
             seen.add(place)
+            self._steps += 1
+            if self._steps > _STEPS:
+                self._cuts += 1
+                return None
             if place.role is Role.ENTRY:
                 whole.append(self._at_entry(frame, path))
                 continue
@@ -420,11 +434,12 @@ class UnitFlow:
         """What can have been assigned to a variable before `at`, with DCP on."""
         seen: set[Node] = set()
         queue = list(self.before(function, at))
-        while queue:
+        while queue and self._steps <= _STEPS:
             place = queue.pop()
             if place in seen:
                 continue
             seen.add(place)
+            self._steps += 1
             bound = [value for target, value in bindings(place) if target == name]
             yield from ((place, value) for value in bound if value is not None)
             if not bound:

@@ -3,11 +3,14 @@
 import os
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from dcplint.checks.base import all_rules
+from dcplint.findings.model import Finding
 from tests.run.tree import SILENT, Command, write
 
 ENGINE = ("--engine", "vllm==0.29.0")
@@ -39,6 +42,88 @@ UNREADABLE: dict[str, tuple[bytes, str]] = {
         "DCP001 broken.py has a syntax error: too many nested parentheses",
     ),
 }
+
+
+IMPL = f"{HEAD}class MyImpl(AttentionImpl):\n{BODY}"
+LENGTHS = """\
+from vllm.v1.attention.backend import AttentionMetadataBuilder, CommonAttentionMetadata
+
+
+class MyBuilder(AttentionMetadataBuilder):
+    def build(self, common_prefix_len, common: CommonAttentionMetadata, fast_build=False):
+        lens = common.dcp_local_seq_lens
+        {0}
+        return lens.max().item()
+"""
+HIDDEN = {
+    # What is wrong hides what the file has to do with an engine.
+    "no class that can be seen": (
+        f"{HEAD}clas MyImpl(AttentionImpl):\n{BODY}",
+        "broken.py:4:6: DCP001 broken.py has a syntax error: invalid syntax",
+    ),
+    "no colon": (
+        f"{HEAD}class MyImpl(AttentionImpl)\n    supports_dcp = True\n",
+        "broken.py:4:28: DCP001 broken.py has a syntax error: expected ':'",
+    ),
+    "tabs and spaces": (
+        f"{HEAD}class MyImpl(AttentionImpl):\n    supports_dcp = True\n\treturn\n",
+        "broken.py:6:1: DCP001 broken.py has a syntax error: "
+        "inconsistent use of tabs and spaces in indentation",
+    ),
+    "a function that imports an engine": (
+        "def f():\n    import vllm\n    return vllm.(\n",
+        "broken.py:3:17: DCP001 broken.py has a syntax error: invalid syntax",
+    ),
+    # The outline of the file, function bodies left out, is valid.
+    "a body that is asked about": (
+        LENGTHS.format("lens = = 1"),
+        "broken.py:7:16: DCP001 broken.py has a syntax error: invalid syntax",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", HIDDEN)
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_a_broken_line_hides_nothing(dcplint: Command, case: str, end: str, tmp_path: Path) -> None:
+    content, sentence = HIDDEN[case]
+    write(tmp_path, {"broken.py": content.replace("\n", end).encode(), "good.py": SILENT})
+    dcplint.check(tmp_path, *ENGINE)
+    assert dcplint.lines[0].endswith(sentence)
+    assert dcplint.verdicts == INTACT and len(dcplint.lines) == 2
+    assert (dcplint.status, dcplint.err) == (1, "")
+    dcplint.check(tmp_path / "broken.py", *ENGINE)
+    assert [dcplint.lines[0].endswith(sentence), len(dcplint.lines)] == [True, 1]
+
+
+def test_a_tree_of_broken_files_only(dcplint: Command, tmp_path: Path) -> None:
+    """Which uses no engine, as far as can be seen."""
+    write(tmp_path, {"broken.py": HIDDEN["no class that can be seen"][0]})
+    dcplint.check(tmp_path, *ENGINE)
+    assert (len(dcplint.lines), dcplint.status) == (1, 1)
+
+
+def test_what_only_rules_ask_for_is_said_by_each_process(dcplint: Command, tmp_path: Path) -> None:
+    many = {f"m{i}.py": SILENT.replace("SilentImpl", f"Impl{i}") for i in range(60)}
+    write(tmp_path, {"broken.py": LENGTHS.format("lens = = 1"), **many})
+    for jobs in ("1", "2"):
+        dcplint.check(tmp_path, *ENGINE, "-j", jobs)
+        assert "broken.py:7:16: DCP001" in dcplint.lines[0]
+        assert len(dcplint.lines) == 61
+
+
+def test_files_that_nobody_asks_for_may_be_broken(dcplint: Command, tmp_path: Path) -> None:
+    write(tmp_path, {"template.py": "{{ name }} = = 1\n", "good.py": SILENT})
+    assert dcplint.check(tmp_path, *ENGINE).lines[0].startswith("good.py")
+
+
+@pytest.mark.parametrize("end", ["\r\n", "\r"])
+def test_line_ends_change_nothing(dcplint: Command, end: str, tmp_path: Path) -> None:
+    # Where nothing else says that the tree has to do with an engine.
+    write(tmp_path, {"a.py": SILENT, "dcplint.toml": ""})
+    expected = dcplint.check(tmp_path, *ENGINE).out
+    assert dcplint.verdicts == INTACT
+    write(tmp_path, {"a.py": SILENT.replace("\n", end).encode()})
+    assert dcplint.check(tmp_path, *ENGINE).out == expected
 
 
 @pytest.mark.parametrize("case", UNREADABLE)
@@ -88,6 +173,89 @@ def test_twenty_megabytes(dcplint: Command, tmp_path: Path) -> None:
     dcplint.check(tmp_path, *ENGINE)
     assert dcplint.verdicts == [("DCP101", "BigImpl"), *INTACT]
     assert dcplint.lines[0].startswith(f"big.py:{rows + 8}:1:")
+
+
+DEEP = {
+    "a long chain of branches": "if x == 0: pass\n"
+    + "".join(f"        elif x == {n}: pass\n" for n in range(1, 600)),
+    "a long sum": f"x = x{' + x' * 900}\n",
+    "a long chain of attributes": f"x = x{'.a' * 900}\n",
+    "a long chain of calls": f"x = x{'.a()' * 450}\n",
+    "calls in calls": f"x = {'f(' * 190}x{')' * 190}\n",
+    "lambdas in lambdas": f"x = {'lambda: ' * 600}x\n",
+    "signs of signs": f"x = {'-' * 180}x\n",
+    "choices in choices": f"x = {'1 if x else ' * 600}x\n",
+}
+
+
+@pytest.mark.parametrize("case", DEEP)
+def test_what_nests_too_deeply_is_said_and_left_out(
+    dcplint: Command, case: str, tmp_path: Path
+) -> None:
+    deep = f"    def deep(self, x):\n        {DEEP[case]}        return self.supports_dcp\n"
+    asked = LENGTHS.format(DEEP[case])
+    write(tmp_path, {"kept.py": f"{SILENT}\n{deep}", "asked.py": asked, "good.py": SILENT})
+    dcplint.check(tmp_path, *ENGINE)
+    assert (dcplint.status, dcplint.err) == (1, "")
+    assert dcplint.verdicts == [*INTACT, *INTACT], "the class and the other file are whole"
+    said = [line for line in dcplint.lines if "DCP001" in line]
+    assert [line.partition(" ")[0] for line in said] == ["asked.py:5:5:", "kept.py:9:5:"]
+    assert all(
+        "nests more than 150 levels deep here; nothing of it is checked" in line for line in said
+    )
+
+
+@pytest.mark.parametrize("case", DEEP)
+def test_what_nests_deeply_outside_of_functions(
+    dcplint: Command, case: str, tmp_path: Path
+) -> None:
+    text = "x = 1\n" + DEEP[case].replace("\n        ", "\n") + SILENT
+    write(tmp_path, {"a.py": text, "good.py": SILENT})
+    dcplint.check(tmp_path, *ENGINE)
+    if "branches" in case:
+        assert dcplint.lines[0].startswith(
+            "a.py:2:1: DCP001 a.py nests more than 150 levels deep here"
+        )
+        assert dcplint.verdicts == INTACT
+    else:
+        assert (dcplint.verdicts, len(dcplint.lines)) == ([*INTACT, *INTACT], 2)
+
+
+def test_what_nests_less_deeply_is_followed(dcplint: Command, tmp_path: Path) -> None:
+    """By every rule, however many calls it makes for a level."""
+    branches = "if x == 0: pass\n" + "".join(
+        f"        elif x == {n}: pass\n" for n in range(1, 140)
+    )
+    statements = [
+        branches,
+        f"x = x{' + x' * 140}\n",
+        f"x = x{'.a' * 140}\n",
+        f"x = x{'.a()' * 70}\n",
+        f"x = {'f(' * 140}x{')' * 140}\n",
+        f"x = {'lambda: ' * 140}x\n",
+        f"x = {'1 if x else ' * 140}x\n",
+    ]
+    files = {f"m{i}.py": LENGTHS.format(s.replace("x", "lens")) for i, s in enumerate(statements)}
+    write(tmp_path, {**files, "good.py": SILENT})
+    dcplint.check(tmp_path, *ENGINE, "--extend-select", "DCP")
+    assert (dcplint.verdicts, dcplint.err, dcplint.status) == (INTACT, "", 1)
+
+
+def test_a_rule_that_fails_says_where_if_asked(
+    dcplint: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(context: object) -> Iterator[Finding]:
+        raise RuntimeError("oh")
+        yield
+
+    write(tmp_path, {"good.py": SILENT})
+    rules = [replace(r, check=fails) if r.rule.code == "DCP303" else r for r in all_rules()]
+    monkeypatch.setattr("dcplint.run.all_rules", lambda: rules)
+    dcplint.check(tmp_path, *ENGINE)
+    assert dcplint.verdicts == INTACT and dcplint.status == 2
+    assert dcplint.err.startswith("error: DCP303 failed on") and dcplint.err.count("\n") == 1
+    dcplint.check(tmp_path, *ENGINE, "-v")
+    assert "Traceback" in dcplint.err and "in fails" in dcplint.err
 
 
 UNKNOWABLE = {

@@ -26,7 +26,6 @@ HEADERS = {
     "class A: pass": {},
     "class \\\nA(B): pass": {"A": {"B"}},
     "class Ü(Bé): pass": {"Ü": {"Bé"}},
-    "class A(B): pass\r\nclass C(D): pass\r": {"A": {"B"}, "C": {"D"}},
 }
 
 
@@ -91,10 +90,6 @@ def test_aliases(text: str) -> None:
 )
 def test_what_can_be_no_class_is_no_alias(text: str) -> None:
     assert ("A", "B") not in aliases(text)
-
-
-def test_old_mac_line_ends() -> None:
-    assert ("A", "B") in aliases("x = 1\rA = B\r")
 
 
 def test_imported_names() -> None:
