@@ -21,6 +21,7 @@ from dcplint.findings.catalogue import Catalogue, UnknownRule
 from dcplint.findings.model import Severity
 from dcplint.findings.policy import Policy, selected
 from dcplint.report.formats import FORMATS
+from dcplint.source.ignore import is_pattern
 from dcplint.toml import load_toml
 
 T = TypeVar("T")
@@ -206,8 +207,8 @@ class _Reader:
             select=self.selectors("select"),
             extend_select=self.selectors("extend-select") or (),
             ignore=self.selectors("ignore") or (),
-            exclude=self.strings("exclude") or (),
-            per_file_ignores=self.mapping("per-file-ignores", self.known_rules),
+            exclude=self.patterns("exclude"),
+            per_file_ignores=self.per_file_ignores(),
             severity=self.severities(),
             min_severity=self.choice("min-severity", _SEVERITIES) or Severity.NOTE,
             engine=self.engine(),
@@ -236,6 +237,23 @@ class _Reader:
         if isinstance(value, list) and all(isinstance(item, str) for item in value):
             return tuple(value)
         raise self.error(key, f"`{key}` must be a list of strings")
+
+    def patterns(self, key: str) -> tuple[str, ...]:
+        found = self.strings(key) or ()
+        self.check_patterns(key, found)
+        return found
+
+    def check_patterns(self, key: str, patterns: Iterable[str]) -> None:
+        for pattern in patterns:
+            if not is_pattern(pattern):
+                raise self.error(
+                    key, f"in `{key}`: {pattern!r} matches nothing; write it as in a .gitignore"
+                )
+
+    def per_file_ignores(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        found = self.mapping("per-file-ignores", self.known_rules)
+        self.check_patterns("per-file-ignores", (pattern for pattern, _ in found))
+        return found
 
     def selectors(self, key: str) -> tuple[str, ...] | None:
         return self.known_rules(key, self.table[key]) if key in self.table else None

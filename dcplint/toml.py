@@ -13,4 +13,7 @@ else:
 
 def load_toml(text: str) -> dict[str, Any]:
     """The document. Raises ValueError, with line and column, where it is not TOML."""
-    return tomllib.loads(text)
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None

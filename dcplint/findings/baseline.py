@@ -76,7 +76,7 @@ def _read(line: str, where: str, number: int) -> Entry | None:
             raise TypeError(line)
         if not _FINGERPRINT.fullmatch(fingerprint):
             raise ValueError(line)
-    except (LookupError, TypeError, ValueError) as error:
+    except (LookupError, TypeError, ValueError, RecursionError) as error:
         raise UserError(
             f"{where}: not a line of a baseline; `dcplint baseline` writes one"
         ) from error

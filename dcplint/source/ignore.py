@@ -58,6 +58,11 @@ class Patterns:
         return None
 
 
+def is_pattern(line: str) -> bool:
+    """Whether a line can match anything: no comment, and its brackets close."""
+    return _parse(line) is not None
+
+
 def _parse(line: str) -> _Pattern | None:
     """The pattern of one line; None where it is none, or one that git matches with nothing."""
     text = line.rstrip("\r\n")

@@ -356,10 +356,18 @@ def test_a_path_that_does_not_exist(dcplint: Command, tmp_path: Path) -> None:
         ('select = ["DCP1O1"]\n', "no rule is called 'DCP1O1'; did you mean 'DCP101'?"),
         ("select = 7\n", "select"),
         ("select = [\n", "dcplint.toml"),
+        (f"select = {'[' * 100_000}\n", "not valid TOML"),
+        (b'select = ["\xff"]\n', "not valid TOML"),
+        ('exclude = ["good", "["]\n', "in `exclude`: '[' matches nothing"),
+        ('exclude = ["**["]\n', "in `exclude`: '**[' matches nothing"),
+        ('exclude = ["[z-a]"]\n', "in `exclude`: '[z-a]' matches nothing"),
+        ('exclude = [""]\n', "in `exclude`: '' matches nothing"),
+        ('per-file-ignores = {"a[" = ["DCP1"]}\n', "in `per-file-ignores`: 'a[' matches nothing"),
+        ('per-file-ignores = {"!" = ["DCP1"]}\n', "in `per-file-ignores`: '!' matches nothing"),
     ],
 )
 def test_a_mistake_in_the_configuration(
-    dcplint: Command, config: str, sentence: str, tmp_path: Path
+    dcplint: Command, config: str | bytes, sentence: str, tmp_path: Path
 ) -> None:
     write(tmp_path, {"good.py": SILENT, "dcplint.toml": config})
     dcplint.check(tmp_path)
@@ -381,6 +389,72 @@ def test_a_mistake_in_a_pack(dcplint: Command, pack: str, sentence: str, tmp_pat
     dcplint.check(tmp_path, "--pack", tmp_path / "mine.yaml")
     assert (dcplint.status, dcplint.out) == (2, "")
     assert "mine.yaml:" in dcplint.err and sentence in dcplint.err
+    assert dcplint.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("config", "sentence"),
+    [
+        ("tool = 1  # dcplint\n", "`tool.dcplint` must be a table"),
+        ("[tool]\ndcplint = 3\n", "`tool.dcplint` must be a table"),
+        (b'[tool.dcplint]\nselect = ["\xff"]\n', "not valid TOML"),
+        (f"[tool.dcplint]\nselect = {'[' * 100_000}\n", "not valid TOML: nested too deeply"),
+        ("[tool.dcplint\n", "not valid TOML"),
+    ],
+)
+def test_a_mistake_in_our_part_of_the_project_file(
+    dcplint: Command, config: str | bytes, sentence: str, tmp_path: Path
+) -> None:
+    write(tmp_path, {"good.py": SILENT, "pyproject.toml": config})
+    dcplint.check(tmp_path)
+    assert (dcplint.status, dcplint.out) == (2, "")
+    assert dcplint.err.startswith(f"error: {tmp_path / 'pyproject.toml'}")
+    assert sentence in dcplint.err and dcplint.err.count("\n") == 1
+
+
+OTHERS = {
+    "not text": b"\xff\xfe",
+    "no TOML": "[[[",
+    "nested too deeply": f"x = {'[' * 100_000}",
+    "no table": "tool = 1\nproject = 1\n",
+    "no requirements": "[project]\nname = 1\ndependencies = 3\nentry-points = [1]\n",
+    "malformed requirements": '[project]\ndependencies = [1, "vllm==", " @@"]\n'
+    "[project.entry-points]\nx = 1\n",
+    "malformed groups": "[dependency-groups]\na = 1\nb = [[1]]\n",
+}
+
+
+@pytest.mark.parametrize("case", OTHERS)
+def test_what_is_wrong_in_what_is_not_ours_stops_nothing(
+    dcplint: Command, case: str, tmp_path: Path
+) -> None:
+    config = OTHERS[case]
+    write(tmp_path, {"good.py": SILENT, ".git/HEAD": "", "pyproject.toml": config})
+    assert dcplint.check(tmp_path, *ENGINE).verdicts == INTACT
+    assert (dcplint.status, dcplint.err) == (1, "")
+    dcplint.check(tmp_path, "--engine", "auto")
+    assert "Error" not in dcplint.err
+
+
+@pytest.mark.parametrize(
+    "line", ["[" * 100_000, '{"a":' * 100_000, "{}", "[]", "1", "null", '"x"', "{", "\0"]
+)
+def test_a_mistake_in_a_baseline(dcplint: Command, line: str, tmp_path: Path) -> None:
+    write(tmp_path, {"good.py": SILENT, "accepted": line})
+    dcplint.check(tmp_path, *ENGINE, "--baseline", tmp_path / "accepted")
+    assert (dcplint.status, dcplint.out) == (2, "")
+    assert dcplint.err == (
+        f"error: {tmp_path / 'accepted'}, line 1: not a line of a baseline; "
+        "`dcplint baseline` writes one\n"
+    )
+
+
+@pytest.mark.parametrize("pack", ["[" * 100_000, "engine: " + "[" * 100_000, "a: " * 5_000])
+def test_a_pack_that_nests_too_deeply(dcplint: Command, pack: str, tmp_path: Path) -> None:
+    write(tmp_path, {"good.py": SILENT, "mine.yaml": pack})
+    dcplint.check(tmp_path, "--pack", tmp_path / "mine.yaml")
+    assert (dcplint.status, dcplint.out) == (2, "")
+    assert "mine.yaml:" in dcplint.err and "Error" not in dcplint.err
     assert dcplint.err.count("\n") == 1
 
 
