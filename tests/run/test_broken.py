@@ -10,7 +10,11 @@ from typing import Any
 import pytest
 
 from dcplint.checks.base import all_rules
+from dcplint.data import data_dir
 from dcplint.findings.model import Finding
+from dcplint.flow.functions import Function
+from dcplint.flow.graph import Node
+from dcplint.units.flow import UnitFlow
 from tests.run.tree import SILENT, Command, write
 
 ENGINE = ("--engine", "vllm==0.29.0")
@@ -468,3 +472,29 @@ def test_a_pack_that_is_not_there(dcplint: Command, tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_read_was_looked_at(dcplint: Command, tmp_path: Path) -> None:
     write(tmp_path, {"broken.py": UNREADABLE["undecodable"][0], "good.py": SILENT})
     assert "Found 2 errors in 2 files" in dcplint("check", tmp_path, *ENGINE).out
+
+
+def test_lengths_that_change_again_and_again(
+    dcplint: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a length is then depends on every change before it: too much work is given up."""
+    steps: dict[Function, int] = {}
+
+    def counted(self: UnitFlow, function: Function, node: Node) -> list[Node]:
+        steps[function] = steps.get(function, 0) + 1
+        return real(self, function, node)
+
+    real = UnitFlow.before
+    monkeypatch.setattr(UnitFlow, "before", counted)
+    monkeypatch.setattr("dcplint.units.flow._STEPS", 1_000)
+    fixture = data_dir("fixtures") / "dcp306_host_sync" / "bad_longest_of_the_shard.py"
+    head, line, rest = fixture.read_text().partition("            total = share.sum().item()")
+    assert line
+    changed = "common.dcp_local_seq_lens + {0} if common.q{0} else lens"
+    changes = [f"if common.n{i}: lens = {changed.format(i)}" for i in range(150)]
+    code = ["lens = common.dcp_local_seq_lens", *changes, "peak = lens.max().item()"]
+    added = "".join(f"            {statement}\n" for statement in code)
+    write(tmp_path, {"a.py": head + added + line + rest})
+    dcplint.check(tmp_path, *ENGINE, "-j", "1")
+    assert {line.split()[1] for line in dcplint.lines} == {"DCP306"} and dcplint.err == ""
+    assert 1_000 < max(steps.values()) < 2_000
