@@ -58,7 +58,7 @@ def _levelled(tree: ast.Module, ends: dict[int, int]) -> ParsedOutline:
             if isinstance(value, ast.expr) and is_deeper(value, _DEEPEST):
                 setattr(node, name, ast.copy_location(ast.Name("?", ast.Load()), value))
     for node in tree.body:
-        if is_deeper(node, 2 * _DEEPEST):
+        if is_deeper(node, 6 * _DEEPEST):
             raise _too_deep(node)
     return ParsedOutline(tree, ends, tuple(deep))
 

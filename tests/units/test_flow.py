@@ -159,7 +159,7 @@ def test_depth_is_bounded(tmp_path: Path) -> None:
     """A chain of ten thousand variables, and an expression nested by the hundred, end."""
     chain = "a0 = m.seq_lens\n" + "".join(f"a{i + 1} = a{i}[:n]\n" for i in range(400))
     assert _revealed(tmp_path, f"{chain}reveal(a400)") == [None]
-    deep = "m.seq_lens" + ".clone()" * 90
+    deep = "m.seq_lens" + ".clone()" * 60
     assert _revealed(tmp_path, f"reveal({deep})") == [None]
 
 
