@@ -51,7 +51,8 @@ def slice_requests(builder: MyBuilder, common: CommonAttentionMetadata, part):
 The engine's own rebuilding function runs on a batch that has the field; what comes out lacks it.
 
 ## Known limits
-A record rebuilt through a mapping (`**fields`) is not judged.
+A record rebuilt through a mapping (`**fields`) is judged where all keys of the mapping can be read,
+and none is the field.
 """
 
 from __future__ import annotations

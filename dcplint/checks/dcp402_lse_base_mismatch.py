@@ -102,11 +102,12 @@ class _Declared:
 def check(context: Context) -> Iterator[Finding]:
     """Yield a finding per kernel whose base a class denies, then per merge that is told wrong."""
     told: set[object] = set()
+    bases = Bases(context.outputs.kernels, context.outputs.scenario.lookup)
     for owed in context.outputs.owed:
         declared = _declared(context, owed.symbol, owed.output.base)
         if declared is None:
             continue
-        for based in Bases(context.outputs.kernels).of(context.outputs.made_of(owed)):
+        for based in bases.of(context.outputs.made_of(owed)):
             key = (declared.said.place, declared.natural, based.node)
             if based.natural is not declared.natural and key not in told:
                 told.add(key)

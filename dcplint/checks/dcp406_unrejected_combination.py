@@ -71,8 +71,8 @@ from dcplint.checks.branch_calls import Branch, Call, branches, is_same_kernel
 from dcplint.facts.expressions import dotted_name, shorten
 from dcplint.facts.positions import position
 from dcplint.findings.model import Evidence, Finding, Role, Severity
-from dcplint.flow.bases import keywords
 from dcplint.flow.functions import Function, callee_name
+from dcplint.flow.mappings import keywords
 from dcplint.program.attributes import Kind
 from dcplint.program.symbols import ClassSymbol
 
@@ -153,6 +153,7 @@ def _holds(context: Context, symbol: ClassSymbol, test: str, value: bool) -> boo
 def _interleaved(context: Context, symbol: ClassSymbol) -> Iterator[tuple[object, Finding]]:
     """Promises about the interleave that the class's own kernel call cannot keep."""
     outputs, program = context.outputs, context.program
+    lookup = outputs.scenario.lookup
     described = {k for k in context.contract.kernels if k.rank and k.promise}
     words = {name for k in described for name in (k.rank, *k.unless) if name}
     for facts in symbol.facts.methods if words else ():
@@ -163,7 +164,7 @@ def _interleaved(context: Context, symbol: ClassSymbol) -> Iterator[tuple[object
         for call in (c for made in function.calls.values() for c in made) if function else ():
             assert function is not None
             kernel = outputs.kernels.kernel(function, call.func)
-            given = keywords(function, call) if kernel in described else None
+            given = keywords(lookup, function, call) if kernel in described else None
             if kernel is None or given is None or kernel.rank not in given:
                 continue
             capability = context.contract.capability("impl", kernel.promise or "")

@@ -91,13 +91,30 @@ def _source_record(context: Context, field: ContractField, origin: Step) -> str:
     if found is None:
         return ""
     function, call = found
+    made = _made_only_by(function, call)
     for argument in (*call.args, *(keyword.value for keyword in call.keywords)):
         for value in (argument, *_assigned(function, argument)):
             for node in walk(value):
                 if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-                    if flow.is_record_expression(function, node.value, field):
+                    if node.value.id not in made and flow.is_record_expression(
+                        function, node.value, field
+                    ):
                         return dotted_name(node.value) or ""
     return ""
+
+
+def _made_only_by(function: Function, call: ast.Call) -> frozenset[str]:
+    """The variables that hold nothing but what `call` makes: in a loop, that of the last round."""
+    made: dict[str, list[ast.expr]] = {}
+    for node in function.homes:
+        if isinstance(node, ast.Assign):
+            for target in filter(None, map(dotted_name, node.targets)):
+                made.setdefault(target, []).append(node.value)
+    return frozenset(
+        name
+        for name, values in made.items()
+        if name not in function.parameters and all(value is call for value in values)
+    )
 
 
 def _assigned(function: Function, argument: ast.expr) -> Iterator[ast.expr]:

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from dcplint.facts.expressions import dotted_name, shorten
 from dcplint.flow.functions import Function
 from dcplint.flow.kernels import Kernels
+from dcplint.flow.lookup import Lookup
+from dcplint.flow.mappings import keywords
 from dcplint.flow.origins import Done, Origin
 from dcplint.program.symbols import Literal
 
@@ -41,6 +43,7 @@ class Bases:
     """Tells the base of an LSE by its origins."""
 
     kernels: Kernels
+    lookup: Lookup
 
     def of(self, origins: Iterable[Origin] | None) -> Iterator[Based]:
         """Those of the origins whose base is known."""
@@ -51,7 +54,7 @@ class Bases:
             kernel = self.kernels.kernel(origin.function, call.func)
             if kernel is None or kernel.lse is None or origin.element != (kernel.lse,):
                 continue
-            given = keywords(origin.function, call)
+            given = keywords(self.lookup, origin.function, call)
             if given is None or given & set(kernel.unless):
                 continue
             natural: bool | None = kernel.base == "e"
@@ -116,72 +119,3 @@ def _shown(operation: ast.BinOp | ast.AugAssign) -> ast.expr:
         return operation
     left = ast.Name(dotted_name(operation.target) or "lse")
     return ast.BinOp(left, operation.op, operation.value)
-
-
-def keywords(function: Function, call: ast.Call) -> frozenset[str] | None:
-    """The names of all that a call passes by keyword; None where that cannot be read.
-
-    A `**table` is read where it is a local dictionary whose keys are all written out.
-    """
-    found: set[str] = set()
-    for keyword in call.keywords:
-        if keyword.arg is not None:
-            found.add(keyword.arg)
-            continue
-        keys = _keys(function, keyword.value)
-        if keys is None:
-            return None
-        found |= keys
-    return frozenset(found)
-
-
-def _keys(function: Function, table: ast.expr) -> frozenset[str] | None:
-    if isinstance(table, ast.Dict):
-        return _named(table.keys)
-    if not isinstance(table, ast.Name) or table.id in function.parameters:
-        return None
-    found: frozenset[str] = frozenset()
-    for statement in function.mentions.get(table.id, ()):
-        keys = _given(function, statement, table.id)
-        if keys is None:
-            return None
-        found |= keys
-    return found
-
-
-def _given(function: Function, statement: ast.stmt, name: str) -> frozenset[str] | None:
-    """The keys that one statement gives the dictionary `name`; None where it is used otherwise."""
-    if isinstance(statement, (ast.Assign, ast.AnnAssign)) and statement.value is not None:
-        targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-        target = targets[0]
-        if len(targets) == 1 and isinstance(target, ast.Name) and target.id == name:
-            return _keys_of_new(statement.value)
-        if isinstance(target, ast.Subscript) and dotted_name(target.value) == name:
-            return _named([target.slice])
-    mentioned, passed = 0, 0
-    for node in function.own_nodes.get(statement, ()):
-        if isinstance(node, ast.Name) and node.id == name:
-            mentioned += 1
-        elif isinstance(node, ast.Call):
-            if dotted_name(node.func) == f"{name}.update" and not node.args:
-                return frozenset(k.arg for k in node.keywords if k.arg) if _plain(node) else None
-            passed += sum(k.arg is None and dotted_name(k.value) == name for k in node.keywords)
-    return frozenset() if mentioned == passed else None
-
-
-def _keys_of_new(value: ast.expr) -> frozenset[str] | None:
-    if isinstance(value, ast.Dict):
-        return _named(value.keys)
-    if isinstance(value, ast.Call) and dotted_name(value.func) == "dict" and not value.args:
-        return frozenset(k.arg for k in value.keywords if k.arg) if _plain(value) else None
-    return None
-
-
-def _plain(call: ast.Call) -> bool:
-    return all(keyword.arg is not None for keyword in call.keywords)
-
-
-def _named(keys: Iterable[ast.expr | None]) -> frozenset[str] | None:
-    names = [key.value for key in keys if isinstance(key, ast.Constant)]
-    named = [name for name in names if isinstance(name, str)]
-    return frozenset(named) if len(named) == len(list(keys)) else None

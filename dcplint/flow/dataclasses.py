@@ -6,6 +6,7 @@ import ast
 import textwrap
 
 from dcplint.facts.model import Position, Setting
+from dcplint.flow.functions import written_keywords
 from dcplint.flow.universe import Universe
 from dcplint.program.symbols import ClassSymbol
 from dcplint.source.location import Tree
@@ -69,7 +70,7 @@ def constructor_argument(
     universe: Universe, call: ast.Call, built: ClassSymbol, name: str
 ) -> ast.expr | None:
     """What a call that makes a record passes for field `name`."""
-    for keyword in call.keywords:
+    for keyword in written_keywords(call):
         if keyword.arg == name:
             return keyword.value
     fields = fields_of(universe, built)

@@ -250,12 +250,35 @@ def fits(target: Function, call: ast.Call) -> bool:
     return all(name in given | optional for name in (*ordered, *(a.arg for a in spec.kwonlyargs)))
 
 
+def written_keywords(call: ast.Call) -> Iterator[ast.keyword]:
+    """The keyword arguments of a call, those within `**{"name": x}` and `**dict(name=x)` too.
+
+    What is left of such a mapping, as of any other, comes as a keyword without a name.
+    """
+    for keyword in call.keywords:
+        value = keyword.value
+        if keyword.arg is not None:
+            yield keyword
+        elif isinstance(value, ast.Dict):
+            for key, item in zip(value.keys, value.values, strict=True):
+                if isinstance(key, ast.Constant) and isinstance(key.value, str):
+                    yield ast.keyword(key.value, item)
+                else:
+                    rest = item if key is None else ast.Dict([key], [item])
+                    yield ast.keyword(None, rest)
+        elif isinstance(value, ast.Call) and dotted_name(value.func) == "dict" and not value.args:
+            yield from written_keywords(value)
+        else:
+            yield keyword
+
+
 def argument(target: Function, call: ast.Call, name: str) -> ast.expr | None:
     """What `call` passes for parameter `name`: an argument, or the default.
 
     None where it cannot be told (`*args`, `**kwargs`).
     """
-    for keyword in call.keywords:
+    keywords = list(written_keywords(call))
+    for keyword in keywords:
         if keyword.arg == name:
             return keyword.value
     spec = target.node.args
@@ -268,7 +291,7 @@ def argument(target: Function, call: ast.Call, name: str) -> ast.expr | None:
             return None
         if 0 <= index < len(call.args):
             return call.args[index]
-    if any(k.arg is None for k in call.keywords):
+    if any(k.arg is None for k in keywords):
         return None
     return default(target, name)
 

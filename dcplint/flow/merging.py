@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from dcplint.facts.expressions import dotted_name
 from dcplint.flow.bases import Based, Bases, is_scaled
 from dcplint.flow.dispatch import receiver_name
-from dcplint.flow.functions import Function, callee_name, default
+from dcplint.flow.functions import Function, callee_name, default, written_keywords
+from dcplint.flow.mappings import may_pass
 from dcplint.flow.origins import Frame, Origin
 from dcplint.flow.outputs import OutputFlow
 from dcplint.program.symbols import ClassSymbol
@@ -60,7 +61,7 @@ def _merge(
     if bound:
         uses = list(_uses(flow, symbol, function, statement))
     origins = [origin for use in uses for origin in _operands(flow, symbol, *use)]
-    based = tuple(Bases(flow.kernels).of(origins))
+    based = tuple(Bases(flow.kernels, flow.scenario.lookup).of(origins))
     yield Merge(function, call, natural, based, any(is_scaled(o.done) for o in origins))
 
 
@@ -68,9 +69,9 @@ def _stated(
     flow: OutputFlow, function: Function, call: ast.Call, merge: ast.expr, name: str
 ) -> bool | None:
     """The base that a call says, or leaves to the merge's default; None where it is not known."""
-    if any(keyword.arg is None for keyword in call.keywords):
+    given = next((k.value for k in written_keywords(call) if k.arg == name), None)
+    if given is None and may_pass(flow.scenario.lookup, function, call, name):
         return None
-    given = next((k.value for k in call.keywords if k.arg == name), None)
     if given is None:
         found = flow.universe.callees(function, ast.Call(merge, [], []))
         given = default(found[0], name) if len(found) == 1 else None

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from dcplint.contracts.model import ContractField
 from dcplint.facts.expressions import dotted_name
 from dcplint.flow.fields import FieldFlow
-from dcplint.flow.functions import Function, callee_name, expressions
+from dcplint.flow.functions import Function, callee_name, expressions, written_keywords
 from dcplint.flow.graph import Node
 from dcplint.flow.trace import State
 from dcplint.flow.walk import definitions
@@ -101,7 +101,7 @@ def _rebuilt(
         for call in walk(expression):
             if not isinstance(call, ast.Call):
                 continue
-            given = {k.arg: k.value for k in call.keywords if k.arg is not None}
+            given = {k.arg: k.value for k in written_keywords(call) if k.arg is not None}
             if field.localises not in given:
                 continue
             carrier = _carrier(flow, field, function, call, given.get(field.name))

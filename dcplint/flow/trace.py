@@ -21,10 +21,19 @@ from dataclasses import dataclass, field, replace
 from dcplint.facts.expressions import dotted_name, shorten
 from dcplint.flow.conditions import Conditions, Path, names, null_test, path_of, substituted
 from dcplint.flow.dataclasses import constructor_argument, field_default, fields_of, is_record
-from dcplint.flow.functions import CallSite, Function, argument, callee_name, default, receiver
+from dcplint.flow.functions import (
+    CallSite,
+    Function,
+    argument,
+    callee_name,
+    default,
+    receiver,
+    written_keywords,
+)
 from dcplint.flow.graph import Edge
 from dcplint.flow.identity import GIVEN, Identity
 from dcplint.flow.lookup import Lookup
+from dcplint.flow.mappings import may_pass
 from dcplint.flow.scenario import Scenario
 from dcplint.flow.types import annotated, as_union, classes_of
 from dcplint.flow.universe import Universe
@@ -644,13 +653,13 @@ class Tracer:
     def _replaced(
         self, point: Point, call: ast.Call, record: ast.expr, rest: Path
     ) -> tuple[Outcome, ...]:
-        for keyword in call.keywords:
+        for keyword in written_keywords(call):
             if keyword.arg == rest[0]:
                 text = f"replaced by {shorten(keyword.value)}"
                 made = is_made(keyword.value)
                 here = replace(step(point, keyword.value, text), name=str(rest[0]), made=made)
                 return through(here, self.of(point, keyword.value, rest[1:]))
-        if any(keyword.arg is None for keyword in call.keywords):
+        if may_pass(self.lookup, point.function, call, str(rest[0])):
             return _UNKNOWN
         return self.of(point, record, rest)
 
@@ -711,7 +720,7 @@ class Tracer:
             here = replace(step(point, call, text), name=name, record=built, made=is_made(passed))
             return through(here, self.of(point, passed, rest[1:]))
         starred = any(isinstance(a, ast.Starred) for a in call.args)
-        if starred or any(k.arg is None for k in call.keywords) or len(rest) > 1:
+        if starred or len(rest) > 1 or may_pass(self.lookup, point.function, call, name):
             return _UNKNOWN
         default = field_default(self.universe, built, name)
         if default is None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from dcplint.contracts.model import KernelArgument, Length, Source
 from dcplint.flow.dataclasses import constructor_argument
-from dcplint.flow.functions import Function, argument, callee_name
+from dcplint.flow.functions import Function, argument, callee_name, written_keywords
 from dcplint.flow.types import classes_of
 from dcplint.program.symbols import ClassSymbol
 from dcplint.source.location import Tree
@@ -70,7 +70,7 @@ def unbound_calls(flow: UnitFlow) -> Iterator[Unbound]:
         name = fact.function.rpartition(".")[2]
         for spelling in sorted(flow.universe.program.spellings(frozenset({name}))):
             for site in flow.universe.calls_of(spelling):
-                given = {k.arg: k.value for k in site.call.keywords}
+                given = {k.arg: k.value for k in written_keywords(site.call)}
                 if None in given or rank not in given or fact.argument in given:
                     continue
                 masks = given.get("causal")
@@ -104,10 +104,10 @@ def _is_call_of(flow: UnitFlow, function: Function, call: ast.Call, fact: Kernel
 def _passed(
     flow: UnitFlow, function: Function, call: ast.Call, fact: KernelArgument
 ) -> ast.expr | None:
-    given = {k.arg for k in call.keywords}
+    given = {k.arg for k in written_keywords(call)}
     if None in given or (fact.given is not None and fact.given not in given):
         return None
-    for keyword in call.keywords:
+    for keyword in written_keywords(call):
         if keyword.arg == fact.argument:
             return keyword.value
     for callee in flow.universe.callees(function, call):
