@@ -4,7 +4,8 @@
 A class that overrides a method by which the engine reaches a gate (a platform's choice of backend,
 a runner's set-up of backends) and does not reach the gate itself: it calls neither the gate nor the
 method it overrides, on any path or on some. A runner of a plugin's own, built on the same mixins as
-the engine's, counts too. Also a call of the gate without the argument that tells it of DCP, and a
+the engine's, counts too. Also a call of the gate without the argument that tells it of DCP, a
+record built without it whose fields are all that the gate is told (`**config._asdict()`), and a
 backend that is handed to a layer by name, which then selects none; and an object that is made an
 impl of another class once the gates have asked. These are notes where the class says that it can do
 DCP.
@@ -48,7 +49,8 @@ let through can do DCP is DCP101's and the harness's question.
 
 ## Known limits
 Calls are followed through the class's own methods and through functions, not through objects held
-in attributes.
+in attributes. Records are looked for in the module that defines them and in those with backends,
+impls or gates; what is copied with the argument anywhere there is not judged.
 """
 
 from __future__ import annotations
@@ -63,10 +65,12 @@ from dcplint.facts.expressions import shorten
 from dcplint.facts.positions import position
 from dcplint.findings.model import Evidence, Finding, Location, Role, Severity
 from dcplint.program.asking import (
+    Disarmed,
     Handed,
     Override,
     Replaced,
     Untold,
+    disarmed,
     handed,
     overrides,
     replaced,
@@ -96,6 +100,9 @@ def check(context: Context) -> Iterator[Finding]:
     for call in untold(context.program):
         if _concerns_dcp(context, call.gate):
             yield _untold(context, call)
+    for record in disarmed(context.program):
+        if _concerns_dcp(context, record.gate):
+            yield _disarmed(context, record)
     for passed in handed(context.program):
         if _concerns_dcp(context, passed.gate) and passed.gate.argument is not None:
             yield _handed(context, passed)
@@ -159,6 +166,28 @@ def _untold(context: Context, untold: Untold) -> Finding:
         context.program.location(untold.module, position(untold.call)),
         symbol=untold.symbol,
         evidence=(step,),
+    )
+
+
+def _disarmed(context: Context, built: Disarmed) -> Finding:
+    program, gate = context.program, built.gate
+    name = gate.function.rpartition(".")[2]
+    steps = [
+        Evidence(
+            f"the gate asks only where it is told `{gate.argument}`: {gate.outcome}",
+            gate_location(context, gate),
+            Role.GATE,
+        )
+    ]
+    for module, call in built.told:
+        place = program.location(module, position(call))
+        steps.append(Evidence(f"{name}() is told what {built.record} holds", place))
+    return RULE.finding(
+        f"`{built.symbol}` builds {built.record} without `{gate.argument}`, and {name}() is told "
+        "nothing else: what cannot do DCP is not refused",
+        program.location(built.module, position(built.call)),
+        symbol=built.symbol,
+        evidence=tuple(steps),
     )
 
 

@@ -12,10 +12,14 @@ from dcplint.facts.extract import Place, local_bindings
 from dcplint.facts.model import Binding, FunctionFacts, Source
 from dcplint.program.index import REPLACING
 from dcplint.program.program import Program
+from dcplint.program.related import is_test
 from dcplint.program.symbols import ClassSymbol, FunctionSymbol, Module, Symbol
+from dcplint.source.location import Tree
 from dcplint.source.tree import walk
 
 _DEPTH = 4
+
+Definition = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,19 +126,145 @@ class Untold:
 def untold(program: Program) -> Iterator[Untold]:
     """The calls of gates, on classes of the gate's role, that cannot ask of DCP."""
     for gate in program.contract.gates:
-        name = gate.function.rpartition(".")[2]
-        for module in program.checked if gate.argument else ():
-            lines = program.modules.text(module.tree, module.facts.path).lines
-            for facts in _functions(module):
-                if not any(f".{name}(" in line for line in lines[slice(*_span(facts))]):
-                    continue
-                node = program.function(module, facts)
-                for call in _calls(node) if node is not None else ():
-                    owner, _, called = (dotted_name(call.func) or "").rpartition(".")
-                    backend = program.linker.name(module, owner, _scopes(node, module))
-                    if called == name and isinstance(backend, ClassSymbol):
-                        if gate.role in program.roles(backend) and not _tells(call, gate):
-                            yield Untold(gate, module, facts.qualname, backend, call)
+        for module, facts, node, call in _askings(program, gate):
+            owner = (dotted_name(call.func) or "").rpartition(".")[0]
+            backend = program.linker.name(module, owner, _scopes(node, module))
+            if isinstance(backend, ClassSymbol):
+                if gate.role in program.roles(backend) and not _tells(call, gate):
+                    yield Untold(gate, module, facts.qualname, backend, call)
+
+
+@dataclass(frozen=True, slots=True)
+class Disarmed:
+    """A record that is built without what makes a gate ask, where a gate is told its fields.
+
+    symbol: the function that builds it. told: the calls of the gate.
+    """
+
+    gate: Gate
+    module: Module
+    symbol: str
+    record: ClassSymbol
+    call: ast.Call
+    told: tuple[tuple[Module, ast.Call], ...]
+
+
+def disarmed(program: Program) -> Iterator[Disarmed]:
+    """The constructions, in the checked tree, of its own records that leave out a gate's argument.
+
+    Only where the record's own value for it is False or None, and nobody replaces that later.
+    """
+    for gate in program.contract.gates:
+        found: dict[ClassSymbol, list[tuple[Module, ast.Call]]] = {}
+        for module, _, node, call in _askings(program, gate):
+            for record in _told(program, module, node, call):
+                if record.module.tree is Tree.PROJECT and _is_off(record, gate.argument):
+                    found.setdefault(record, []).append((module, call))
+        for record, told in found.items():
+            if _is_set_later(program, record, gate):
+                continue
+            for module, symbol, call in _constructions(program, record):
+                if not _gives(record, call, gate.argument):
+                    yield Disarmed(gate, module, symbol, record, call, tuple(told))
+
+
+def _told(
+    program: Program, module: Module, node: Definition, call: ast.Call
+) -> Iterator[ClassSymbol]:
+    """The classes of the parameters whose fields a call passes on: `**x._asdict()`."""
+    spec = node.args
+    noted = {a.arg: a.annotation for a in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs)}
+    for keyword in call.keywords:
+        made = keyword.value
+        if keyword.arg is not None or not isinstance(made, ast.Call):
+            continue
+        name = (dotted_name(made.func) or "").rpartition(".")[2]
+        given = made.args[0] if name == "asdict" and made.args else None
+        if name == "_asdict" and isinstance(made.func, ast.Attribute):
+            given = made.func.value
+        annotation = noted.get(given.id) if isinstance(given, ast.Name) else None
+        if annotation is None:
+            continue
+        dotted = dotted_name(annotation)
+        if isinstance(annotation, ast.Constant):
+            dotted = str(annotation.value)
+        found = program.linker.name(module, dotted or "", _scopes(node, module))
+        if isinstance(found, ClassSymbol):
+            yield found
+
+
+def _is_off(record: ClassSymbol, argument: str | None) -> bool:
+    """Whether a record has a field which its class leaves False or None."""
+    return any(
+        fact.name == argument and fact.value.kind == "literal" and not fact.value.value
+        for fact in record.facts.attributes
+    )
+
+
+def _is_set_later(program: Program, record: ClassSymbol, gate: Gate) -> bool:
+    """Whether a record is copied with the gate's argument somewhere."""
+    signs = frozenset({"replace("})
+    return any(
+        _last(call) in ("replace", "_replace")
+        and any(k.arg == gate.argument for k in call.keywords)
+        for module in _at_hand(program, record)
+        for _, node in _containing(program, module, signs, also=gate.argument or "")
+        for call in _calls(node)
+    )
+
+
+def _constructions(program: Program, record: ClassSymbol) -> Iterator[tuple[Module, str, ast.Call]]:
+    """The calls that build a record: tests are no part of the engine."""
+    signs = frozenset(f"{n}(" for n in program.spellings(frozenset({record.facts.name})))
+    for module in _at_hand(program, record):
+        if is_test(module.facts.path):
+            continue
+        for facts, node in _containing(program, module, signs):
+            for call in _calls(node):
+                dotted = dotted_name(call.func)
+                if dotted and program.linker.name(module, dotted, _scopes(node, module)) is record:
+                    yield module, facts.qualname, call
+
+
+def _at_hand(program: Program, record: ClassSymbol) -> tuple[Module, ...]:
+    """The modules that are looked at anyway, and the one that a record stands in."""
+    return tuple(dict.fromkeys((*program.checked, record.module)))
+
+
+def _gives(record: ClassSymbol, call: ast.Call, argument: str | None) -> bool:
+    """Whether a construction passes a field, or may: by name, by position, or with others."""
+    named = {keyword.arg for keyword in call.keywords}
+    if None in named or argument in named or any(isinstance(a, ast.Starred) for a in call.args):
+        return True
+    fields = [fact.name for fact in record.facts.attributes if fact.annotation and not fact.scope]
+    return argument in fields[: len(call.args)]
+
+
+def _askings(
+    program: Program, gate: Gate
+) -> Iterator[tuple[Module, FunctionFacts, Definition, ast.Call]]:
+    """The calls in the checked tree by the name of a gate that is told what to ask of."""
+    name = gate.function.rpartition(".")[2]
+    for module in program.checked if gate.argument else ():
+        for facts, node in _containing(program, module, frozenset({f".{name}("})):
+            for call in _calls(node):
+                if isinstance(call.func, ast.Attribute) and call.func.attr == name:
+                    yield module, facts, node, call
+
+
+def _containing(
+    program: Program, module: Module, signs: frozenset[str], also: str = ""
+) -> Iterator[tuple[FunctionFacts, Definition]]:
+    """The functions of a module with one of `signs`, and with `also`, in their text."""
+    lines = program.modules.text(module.tree, module.facts.path).lines
+    if not any(sign in line for line in lines for sign in signs):
+        return
+    for facts in _functions(module):
+        own = lines[slice(*_span(facts))]
+        if any(s in line for line in own for s in signs) and any(also in line for line in own):
+            node = program.function(module, facts)
+            if node is not None:
+                yield facts, node
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,7 +92,7 @@ def related_modules(index: Index, modules: Modules, contract: Contract) -> Itera
                 names = index.names if tree.tree is Tree.PROJECT else dict(_package(tree, package))
                 sources = _mentioning(tree, names, words)
             for path, name in sources:
-                if (tree.tree, path) in found or _is_test(path):
+                if (tree.tree, path) in found or is_test(path):
                     continue
                 module = modules.load(tree, path, name)
                 if module is not None:
@@ -100,7 +100,8 @@ def related_modules(index: Index, modules: Modules, contract: Contract) -> Itera
                     yield module
 
 
-def _is_test(path: str) -> bool:
+def is_test(path: str) -> bool:
+    """Whether a module is one of tests."""
     *folders, file = path.split("/")
     return "tests" in folders or file.startswith("test_") or file == "conftest.py"
 
