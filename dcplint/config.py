@@ -10,7 +10,7 @@ import difflib
 import os
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -309,7 +309,8 @@ class _Reader:
 
     def engine(self) -> EngineSpec | None:
         try:
-            return parse_engine(self.string("engine") or "auto")
+            found = parse_engine(self.string("engine") or "auto")
+            return replace(found, where=f"in {_shown(self.path)}") if found else None
         except ValueError as error:
             raise self.error("engine", f"`engine`: {error}") from error
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import gc
 import os
 import time
@@ -18,6 +19,7 @@ from dcplint import disk
 from dcplint.checks.base import Context, Registered, all_rules
 from dcplint.compare.states import ClassState, states
 from dcplint.contracts.model import Pack
+from dcplint.contracts.spec import EngineSpec
 from dcplint.errors import UserError
 from dcplint.findings.baseline import Baseline, read_entries
 from dcplint.findings.catalogue import Catalogue
@@ -182,6 +184,8 @@ def open_trees(options: RunOptions) -> list[Checked]:
     from dcplint.contracts.packs import find_packs
 
     packs = find_packs(options.packs)
+    if options.engine is not None:
+        _require_known(options.engine, list(packs))
     trees = [_index(root, packs, options) for root in _roots(options)]
     position = 0
     while position < len(trees):
@@ -203,6 +207,14 @@ def open_trees(options: RunOptions) -> list[Checked]:
                     tree.programs.append((engine, program))
                 tree.broken += _unparsed(tree, engine, program)
     return trees
+
+
+def _require_known(named: EngineSpec, engines: Sequence[str]) -> None:
+    """Raises UserError for an engine that no pack describes: nothing could be said of it."""
+    if named.name not in engines:
+        near = difflib.get_close_matches(named.name, engines, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else f"; they describe {', '.join(engines)}"
+        raise UserError(f"no contract pack describes an engine {named.name!r}{hint}")
 
 
 def _unparsed(tree: Checked, engine: Engine, program: Program) -> list[Broken]:

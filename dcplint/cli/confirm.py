@@ -102,6 +102,8 @@ def command(
             template = Job.from_repro(repro)
         except ValueError as error:
             raise UserError(f"--repro: {error}") from error
+    if backend:
+        _require_backend(backend)
     only = _selection(probe, interleave)
     config = configuration(paths)
     engine_path = engine_path or config.engine_path
@@ -147,6 +149,15 @@ def command(
     output.print_lines(_render(report, settled, output_format, color, again))
     wanted = {"confirmed", "inconclusive"} if strict else {"confirmed"}
     return int(any(s.confirmation.verdict.value in wanted for s in settled))
+
+
+def _require_backend(target: str) -> None:
+    """Raises UserError for what names no class, or a file that is not there."""
+    place, colon, name = target.rpartition(":")
+    if not colon or not all(part.isidentifier() for part in name.split(".")):
+        raise UserError(f"{target!r} is no backend: say FILE.py:Class or module:Class")
+    if place.endswith(".py") and not Path(place).is_file():
+        raise UserError(f"no such file: {place}")
 
 
 def _upheld(report: Report, settled: list[Settled]) -> tuple[Finding, ...]:

@@ -88,6 +88,8 @@ def check(
     found = [(p, directory) for p in candidates if (directory := package_parent(engine_path, p))]
     if not found:
         names = ", ".join(pack.package for pack in candidates)
+        if not engine_path.exists():
+            raise UserError(f"{engine_path}: no such file or directory")
         raise UserError(f"{engine_path}: holds no package of a known engine ({names})")
     status = 0
     for pack, directory in found:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -12,10 +12,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class EngineSpec:
-    """An engine release named by the user (`vllm==0.29.0`)."""
+    """An engine release named by the user (`vllm==0.29.0`). where: in words, the end of "named"."""
 
     name: str
     version: Version
+    where: str = field(default="on the command line", compare=False)
 
 
 def parse_engine(text: str) -> EngineSpec | None:

@@ -69,10 +69,11 @@ def find_engine(
     project itself asks for. Raises UserError for an `engine_path` without the engine.
     """
     named = spec.version if spec is not None and spec.name == pack.engine else None
+    said = f"named {spec.where}" if spec is not None else ""
     if index.holds(pack):
         found = release_in(index.root.directory, pack, index.modules[pack.package])
         version = named or found
-        how = "named on the command line" if named else "the checked tree"
+        how = said if named else "the checked tree"
         return Engine(pack.at(version or pack.known[-1]), True, None, how, version is not None)
     if not index.imports(pack):
         return None
@@ -94,7 +95,7 @@ def find_engine(
     if named is not None:
         same = installed is not None and installed[0] == named
         directory = installed[1] if installed is not None and same else None
-        return Engine(pack.at(named), False, directory, "named on the command line")
+        return Engine(pack.at(named), False, directory, said)
     wanted = _wanted(index.root.directory, pack)
     if wanted is not None:
         return Engine(pack.at(wanted), False, None, "the project's requirements")

@@ -38,6 +38,8 @@ def text(tables: Sequence[ContractTable], view: View) -> Iterator[str]:
                 yield f"  {view.paint('left None', 'red')}  {_place(place)}"
             for reader in field.readers:
                 yield f"  {view.paint('read', 'cyan')}       {_reader(reader)}"
+            if not (field.producers or field.gaps or field.readers):
+                yield "  nothing here fills it in or reads it"
         yield ""
 
 

@@ -135,3 +135,18 @@ def test_a_file_that_does_not_load_is_inconclusive(
     shown = capsys.readouterr().out
     assert "inconclusive" in shown
     assert "at import" in shown
+
+
+@pytest.mark.parametrize(
+    ("backend", "message"),
+    [
+        ("nowhere.py:Paged", "no such file: nowhere.py"),
+        ("paged", "'paged' is no backend: say FILE.py:Class or module:Class"),
+        ("paged.py:", "'paged.py:' is no backend: say FILE.py:Class or module:Class"),
+    ],
+)
+def test_a_backend_that_is_none_is_a_usage_error(
+    capsys: pytest.CaptureFixture[str], backend: str, message: str
+) -> None:
+    assert _run("--backend", backend) == 2
+    assert capsys.readouterr().err == f"error: {message}\n"
