@@ -63,6 +63,7 @@ combines with DCP, and validation that lives in an engine's configuration, is no
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Iterator
 
 from dcplint.checks import capability_evidence
@@ -119,8 +120,10 @@ def _lost(
             name = (dotted_name(sibling.given[_CAUSAL]) or "").rpartition(".")[2]
             if name and name not in branch.mentions and not _holds(context, symbol, name, True):
                 yield fixed[0].node, _fixed(context, fixed[0], sibling)
-        if not inside or sibling in same:
+        if not inside or any(c.is_open for c in inside) or sibling in same:
             continue
+        if isinstance(sibling.node.func, ast.Name) and hasattr(builtins, sibling.node.func.id):
+            continue  # `dict(softcap=…)` makes what a kernel is given
         passed = {name for call in branch.inside for name in call.given} | dropped
         for name in sorted(set(context.contract.vocabulary.semantics) & sibling.given.keys()):
             attribute = (dotted_name(sibling.given[name]) or "").rpartition(".")[2]

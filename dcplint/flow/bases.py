@@ -14,6 +14,7 @@ from dcplint.flow.lookup import Lookup
 from dcplint.flow.mappings import keywords
 from dcplint.flow.origins import Done, Origin
 from dcplint.program.symbols import Literal
+from dcplint.source.tree import walk
 
 _LN_2 = math.log(2)
 _FUNCTIONS = {
@@ -63,7 +64,7 @@ class Bases:
                 if isinstance(operation, (ast.BinOp, ast.AugAssign)):
                     natural = self._converted(origin.function, operation, natural)
                     how = f" after `{shorten(_shown(operation))}`"
-            if natural is not None:
+            if natural is not None and not _is_changed_in_place(origin.function, call):
                 yield Based(origin, call, kernel.name.rpartition(".")[2], natural, how)
 
     def _converted(
@@ -107,6 +108,20 @@ class Bases:
         if isinstance(found, Literal) and isinstance(found.value, (int, float)):
             return float(found.value)
         return None
+
+
+def _is_changed_in_place(function: Function, call: ast.Call) -> bool:
+    """Whether a method changes a variable that was given what `call` returns: `lse.mul_(…)`."""
+    made = (n for n in function.homes if isinstance(n, ast.Assign) and n.value is call)
+    targets = (inner for node in made for target in node.targets for inner in walk(target))
+    names = {inner.id for inner in targets if isinstance(inner, ast.Name)}
+    return any(
+        isinstance(inner.func, ast.Attribute)
+        and inner.func.attr.endswith("_")
+        and dotted_name(inner.func.value) in names
+        for calls in function.calls.values()
+        for inner in calls
+    )
 
 
 def is_scaled(done: Done) -> bool:

@@ -161,6 +161,8 @@ class Walk:
             return False
         name = node.value.id
         alone = _given(function, node, name)
+        if _is_told_apart(function, node, name, alone):
+            return False
         return bool(alone) and any(
             alone <= _given(function, other, name)
             for other in function.homes
@@ -469,6 +471,24 @@ def _is_tensor(function: Function, call: ast.Call) -> bool:
         return is_made(call)
     root = (dotted_name(call.func.value) or "").partition(".")[0]
     return root != receiver_name(function)
+
+
+def _is_told_apart(function: Function, node: ast.Return, name: str, alone: frozenset[Node]) -> bool:
+    """Whether a test around a return asks what the value is, or what the call that made it got."""
+    told = {name}
+    for place in alone:
+        made = getattr(place.statement, "value", None)
+        if isinstance(made, ast.Call):
+            given = (*made.args, *(keyword.value for keyword in made.keywords))
+            told |= {dotted for value in given if (dotted := dotted_name(value)) is not None}
+    parent = function.homes[node].parent
+    while parent is not None:
+        if isinstance(parent, ast.If):
+            asked = (dotted_name(n) for n in walk(parent.test) if isinstance(n, ast.expr))
+            if told.intersection(d for d in asked if d is not None):
+                return True
+        parent = function.homes[parent].parent
+    return False
 
 
 def _given(function: Function, statement: ast.stmt, name: str) -> frozenset[Node]:
