@@ -37,8 +37,8 @@ The expression's own function runs for every length of a small batch on every ra
 ## Known limits
 An expression with anything else in it, or two lengths, is left alone: what cannot be evaluated is
 unknown. Names tell which part a variable plays. Arithmetic without the rank (caps, workspace sizes,
-topology) is another quantity. Whether a caller keeps the interleave size at 1 is looked for only in
-the function and its class.
+topology) is another quantity. A formula without the interleave size is left alone where its module,
+a class above its own or a caller tests that size at all, whatever the test is for.
 """
 
 from __future__ import annotations
@@ -60,6 +60,7 @@ from dcplint.flow.universe import Universe
 from dcplint.source.location import Tree
 from dcplint.units.expressions import written
 from dcplint.units.flow import KEEPING, loaded, operands
+from dcplint.units.interleave import Interleaving
 from dcplint.units.lattice import LENGTHS, Space, Value, shifts_local
 from dcplint.units.proof import (
     Counterexample,
@@ -113,7 +114,7 @@ def check(context: Context) -> Iterator[Finding]:
     program = context.program
     universe = Universe(program, program.find_ranked())
     ranks = context.contract.vocabulary.ranks
-    interleaved = bool(context.contract.vocabulary.interleaves)
+    interleaving = Interleaving(universe) if context.contract.vocabulary.interleaves else None
     seen: set[Function] = set()
     for word in dict.fromkeys(w for rank in ranks for w in (rank, rank.upper())):
         for function in universe.mentioning(word):
@@ -122,9 +123,8 @@ def check(context: Context) -> Iterator[Finding]:
             seen.add(function)
             text = _text(context, function)
             if any(sign in text for sign in _DIVIDES):
-                ignores = interleaved and "interleave" not in surroundings(context, function)
                 whole = bool(_WHOLE.search(surroundings(context, function)))
-                for wrong in _wrong(function, ignores, whole):
+                for wrong in _wrong(function, interleaving, whole):
                     yield _finding(context, function, wrong)
     yield from _changed(context)
     yield from _moved(context)
@@ -148,14 +148,18 @@ def surroundings(context: Context, function: Function) -> str:
     return text.lower().replace("repeat_interleave", "")
 
 
-def _wrong(function: Function, ignores_interleave: bool, whole: bool) -> Iterator[_Wrong]:
+def _wrong(function: Function, interleaving: Interleaving | None, whole: bool) -> Iterator[_Wrong]:
     """The wrong formulas of a function, each once."""
     found: dict[Position, _Wrong] = {}
     right: set[Position] = set()
     for entry in written(function):
         for node in local_lengths(entry.meaning):
             place = position(node) if hasattr(node, "lineno") else position(entry.node)
-            example = counterexample(node, ignores_interleave, whole)
+            example = counterexample(node, interleaving is not None, whole)
+            if interleaving is not None and example is not None:
+                if example.fault is Fault.NO_INTERLEAVE:
+                    if not interleaving.may_vary(function, entry, node):
+                        example = counterexample(node, False, whole)
             if example is None:
                 right.add(place)
             else:

@@ -194,7 +194,9 @@ def _assigned(targets: list[ast.expr], value: ast.expr, env: Env) -> Env:
 def _held(target: ast.Name, value: ast.expr, env: Env) -> ast.expr:
     """What a variable is given, where that can be arithmetic."""
     if isinstance(value, _CARRIERS):
-        return _put_in(value, env)
+        held = _put_in(value, env)
+        # What lengths differ by is a length of its own, like that of the context alone.
+        return target if role(target) is Role.LENGTH and _is_difference(held) else held
     if isinstance(value, ast.Call) and callee_name(value).rstrip("_") in ELEMENTWISE:
         return _put_in(value, env)
     if isinstance(value, ast.Call) and callee_name(value) == "load" and role(target) is None:
@@ -204,6 +206,25 @@ def _held(target: ast.Name, value: ast.expr, env: Env) -> ast.expr:
         return named[0] if len(named) == 1 else _OPAQUE
     # What another function gives is known by its name, or not at all.
     return target if role(target) is not None else _OPAQUE
+
+
+def _is_difference(value: ast.expr) -> bool:
+    """Whether it is a difference of things that are no part of the layout, as of two lengths."""
+    if not isinstance(value, ast.BinOp) or not isinstance(value.op, ast.Sub):
+        return False
+    return all(
+        _is_difference(side)
+        or (isinstance(side, (ast.Name, ast.Attribute, ast.Subscript)) and not _is_layout(side))
+        for side in (value.left, value.right)
+    )
+
+
+def _is_layout(node: ast.expr) -> bool:
+    return any(
+        isinstance(inner, ast.expr)
+        and (role(inner) not in (None, Role.LENGTH) or _is_opaque(inner))
+        for inner in walk(node)
+    )
 
 
 def _is_divmod(value: ast.expr) -> bool:
@@ -242,7 +263,11 @@ def _agreed(values: list[ast.expr | None]) -> ast.expr:
 
 
 def _is_computed(node: ast.AST) -> bool:
-    return isinstance(node, ast.BinOp) or (isinstance(node, ast.Name) and node.id == _OPAQUE.id)
+    return isinstance(node, ast.BinOp) or _is_opaque(node)
+
+
+def _is_opaque(node: ast.AST) -> bool:
+    return isinstance(node, ast.Name) and node.id == _OPAQUE.id
 
 
 class _PutIn(ast.NodeTransformer):
