@@ -24,8 +24,11 @@ from dcplint.flow.graph import Node
 from dcplint.flow.origins import Frame
 from dcplint.flow.scenario import Scenario
 from dcplint.flow.universe import Universe
+from dcplint.program.dcp_use import own_call
 from dcplint.program.symbols import ClassSymbol
 from dcplint.source.tree import copied
+
+_HELPERS = 2  # methods that a constructor calls, and methods that those call
 
 
 @dataclass
@@ -44,7 +47,8 @@ class Refused:
             self._known[symbol] = tuple(
                 clause
                 for owner in owners
-                for function in self._constructors(owner)
+                for constructor in self._constructors(owner)
+                for function in self._always_run(owner, constructor, _HELPERS)
                 for clause in self._refused_by(function)
             )
         return self._known[symbol]
@@ -106,6 +110,20 @@ class Refused:
                     function = self.universe.function(owner.module, facts)
                     if function is not None:
                         yield function
+
+    def _always_run(
+        self, symbol: ClassSymbol, function: Function, helpers: int
+    ) -> Iterator[Function]:
+        """The function, and the methods that it calls on its instance whatever holds."""
+        yield function
+        if not helpers or any(isinstance(node, ast.Return) for node in function.homes):
+            return
+        for statement in function.node.body:
+            name = own_call(function.node, statement)
+            found = self.universe.program.method(symbol, name) if name is not None else None
+            method = self.universe.function(found.owner.module, found.facts) if found else None
+            if method is not None:
+                yield from self._always_run(symbol, method, helpers - 1)
 
     def _refused_by(self, function: Function) -> Iterator[Clause]:
         if any(isinstance(node, ast.Return) for node in function.homes):

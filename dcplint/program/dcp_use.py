@@ -15,6 +15,8 @@ from dcplint.program.symbols import ClassSymbol
 from dcplint.source.location import Tree
 from dcplint.source.tree import walk
 
+_HELPERS = 2  # methods that a constructor calls, and methods that those call
+
 
 @dataclass(frozen=True, slots=True)
 class Use:
@@ -27,18 +29,45 @@ class Use:
 
 def refusal(program: Program, symbol: ClassSymbol) -> Use | None:
     """Where the constructor of `symbol` refuses DCP, whatever else holds; None where it doesn't."""
-    for method in _constructors(program, symbol):
-        node = program.function(method.owner.module, method.facts)
-        if node is None:
+    found = (
+        _refused_in(program, symbol, method, _HELPERS) for method in _constructors(program, symbol)
+    )
+    return next(filter(None, found), None)
+
+
+def _refused_in(program: Program, symbol: ClassSymbol, method: Method, helpers: int) -> Use | None:
+    """Where `method`, run for an instance of `symbol`, refuses DCP, or a method it always calls."""
+    node = program.function(method.owner.module, method.facts)
+    if node is None:
+        return None
+    guards = _guards(program, method)
+    for step in running(node, guards):
+        if not step.certain:
             continue
-        guards = _guards(program, method)
-        for step in running(node, guards):
-            refuses = isinstance(step.node, ast.Raise) and step.opened
-            if isinstance(step.node, ast.Assert):
-                refuses = guards.truth(step.node.test) is False
-            if refuses and step.certain:
-                return Use(method, position(step.node), "refuses DCP in the constructor")
+        refuses = isinstance(step.node, ast.Raise) and step.opened
+        if isinstance(step.node, ast.Assert):
+            refuses = guards.truth(step.node.test) is False
+        if refuses:
+            return Use(method, position(step.node), "refuses DCP in the constructor")
+        name = own_call(node, step.node) if helpers else None
+        called = program.method(symbol, name) if name is not None else None
+        if called is not None:
+            use = _refused_in(program, symbol, called, helpers - 1)
+            if use is not None:
+                return use
     return None
+
+
+def own_call(function: ast.FunctionDef | ast.AsyncFunctionDef, statement: ast.stmt) -> str | None:
+    """The method of its own instance that `statement` of a method calls, and does no more."""
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+        return None
+    positional = (*function.args.posonlyargs, *function.args.args)
+    receiver = call.func.value
+    if not positional or not isinstance(receiver, ast.Name):
+        return None
+    return call.func.attr if receiver.id == positional[0].arg else None
 
 
 def _constructors(program: Program, symbol: ClassSymbol) -> Iterator[Method]:
