@@ -44,6 +44,8 @@ def merges(flow: OutputFlow, symbol: ClassSymbol) -> Iterator[Merge]:
             for statement, made in function.calls.items():
                 for call in made:
                     yield from _merge(flow, symbol, function, statement, call)
+            for statement in function.homes:
+                yield from _kept(flow, symbol, function, statement)
 
 
 def _merge(
@@ -51,26 +53,57 @@ def _merge(
 ) -> Iterator[Merge]:
     bound = callee_name(call) == "partial" and bool(call.args)
     merge = call.args[0] if bound else call.func
-    term = flow.kernels.merge(function, merge)
-    if term is None or term.base is None:
-        return
-    natural = _stated(flow, function, call, merge, term.base)
-    if natural is None:
-        return
     uses = [(function, statement, call)]
     if bound:
         uses = list(_uses(flow, symbol, function, statement))
+    yield from _told(flow, symbol, (function, merge), (function, call), uses)
+
+
+def _kept(
+    flow: OutputFlow, symbol: ClassSymbol, function: Function, statement: ast.stmt
+) -> Iterator[Merge]:
+    """The merges by what `statement` keeps as it is: each use says the base, or leaves it."""
+    if not isinstance(statement, ast.Assign) or dotted_name(statement.value) is None:
+        return
+    if flow.kernels.merge(function, statement.value) is not None:
+        for use in _uses(flow, symbol, function, statement):
+            yield from _told(flow, symbol, (function, statement.value), (use[0], use[2]), [use])
+
+
+def _told(
+    flow: OutputFlow,
+    symbol: ClassSymbol,
+    named: tuple[Function, ast.expr],
+    stated: tuple[Function, ast.Call],
+    uses: list[tuple[Function, ast.stmt, ast.Call]],
+) -> Iterator[Merge]:
+    """The merge that is `named` in one function and told its base by a call in another, or there.
+
+    Nothing where it is not known which base that is.
+    """
+    function, merge = named
+    term = flow.kernels.merge(function, merge)
+    if term is None or term.base is None:
+        return
+    teller, call = stated
+    natural = _stated(flow, named, stated, term.base)
+    if natural is None:
+        return
     origins = [origin for use in uses for origin in _operands(flow, symbol, *use)]
     based = tuple(Bases(flow.kernels, flow.scenario.lookup).of(origins))
-    yield Merge(function, call, natural, based, any(is_scaled(o.done) for o in origins))
+    yield Merge(teller, call, natural, based, any(is_scaled(o.done) for o in origins))
 
 
 def _stated(
-    flow: OutputFlow, function: Function, call: ast.Call, merge: ast.expr, name: str
+    flow: OutputFlow,
+    named: tuple[Function, ast.expr],
+    stated: tuple[Function, ast.Call],
+    name: str,
 ) -> bool | None:
     """The base that a call says, or leaves to the merge's default; None where it is not known."""
+    (function, merge), (teller, call) = named, stated
     given = next((k.value for k in written_keywords(call) if k.arg == name), None)
-    if given is None and may_pass(flow.scenario.lookup, function, call, name):
+    if given is None and may_pass(flow.scenario.lookup, teller, call, name):
         return None
     if given is None:
         found = flow.universe.callees(function, ast.Call(merge, [], []))
