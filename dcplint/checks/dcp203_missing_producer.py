@@ -75,9 +75,10 @@ def check(context: Context) -> Iterator[Finding]:
     """Yield a finding for each place that builds metadata which lacks the field at a reader."""
     for missing in missing_fields(context):
         if not missing.rebuilt_from:
+            fills = "it is not always filled in" if missing.filled else "nothing fills it in"
             yield RULE.finding(
                 f"`{missing.origin.symbol}` leaves {missing.field.name} of {missing.record} None, "
-                f"nothing fills it in on the way, and {missing.readers} read it under DCP",
+                f"{fills} on the way, and {missing.readers} read it under DCP",
                 missing.location,
                 symbol=missing.origin.symbol,
                 evidence=missing.evidence,

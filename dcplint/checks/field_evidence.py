@@ -50,7 +50,19 @@ def gap(context: Context, outcome: Outcome, field: ContractField) -> Iterator[Ev
         Role.PRODUCER,
     )
     for step in reversed(outcome.steps[:-1]):
+        yield from filled(context, step, field)
         yield Evidence(f"  and from there {step.text}", at(context, step))
+
+
+def filled(context: Context, step: Step, field: ContractField) -> Iterator[Evidence]:
+    """Where the function of a step fills the field in before it, and under which tests only."""
+    for function, statement in context.fields.fills_before(step, field.name):
+        guard = context.fields.guard_at(function, statement)
+        tests = " and ".join(filter(None, (guard.implied, guard.others)))
+        if guard.others:
+            place = context.program.location(function.module, position(statement))
+            message = f"  {function.qualname} fills it in only under `{tests}`"
+            yield Evidence(message, place, Role.GUARD)
 
 
 def names(outcomes: tuple[Outcome, ...]) -> str:

@@ -23,7 +23,7 @@ from dcplint.source.tree import walk
 class Missing:
     """One such place. rebuilt_from: the record of the same kind it takes its other fields from.
 
-    readers: the functions that read the field, for a message.
+    readers: the functions that read the field, for a message. filled: it is filled in on some ways.
     """
 
     field: ContractField
@@ -33,6 +33,7 @@ class Missing:
     readers: str
     rebuilt_from: str
     evidence: tuple[Evidence, ...]
+    filled: bool
 
 
 def missing_fields(context: Context) -> Iterator[Missing]:
@@ -70,6 +71,7 @@ def _missing(context: Context, field: ContractField, uses: list[tuple[Read, Outc
     assert origin is not None
     readers = dict.fromkeys(read.function.qualname for read, _ in uses)
     steps = list(evidence.gap(context, outcome, field))
+    filled = any(step.role is Role.GUARD for step in steps)
     for read, _ in uses:
         place = context.program.location(read.function.module, position(read.node))
         steps.append(Evidence(f"{read.function.qualname} reads it here", place, Role.CONSUMER))
@@ -81,6 +83,7 @@ def _missing(context: Context, field: ContractField, uses: list[tuple[Read, Outc
         ", ".join(readers),
         _source_record(context, field, origin),
         tuple(steps),
+        filled,
     )
 
 

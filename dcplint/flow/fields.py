@@ -240,6 +240,22 @@ class FieldFlow:
                     return function, node
         return None
 
+    def fills_before(self, step: Step, name: str) -> Iterator[tuple[Function, ast.Assign]]:
+        """The assignments to an attribute `name` that stand above a step, in its function.
+
+        Those that can run under DCP, on some of the ways that lead to the step.
+        """
+        found = self._statement_at(step)
+        if found is None:
+            return
+        function, at = found
+        for statement in function.mentions.get(name, ()):
+            if isinstance(statement, ast.Assign) and statement.lineno < at.lineno:
+                stored = (t for t in statement.targets if isinstance(t, ast.Attribute))
+                if any(target.attr == name for target in stored):
+                    if self.tracer.can_run(function, statement):
+                        yield function, statement
+
     def _statement_at(self, step: Step) -> tuple[Function, ast.stmt] | None:
         for function in self.universe.named(step.symbol.rpartition(".")[2]):
             for candidate in (function, *function.nested):
