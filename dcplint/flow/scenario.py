@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from dcplint.facts.expressions import dotted_name
 from dcplint.flow.conditions import Known, dumped
 from dcplint.flow.dataclasses import field_default
-from dcplint.flow.functions import Function, argument
+from dcplint.flow.functions import Function, argument, default
 from dcplint.flow.graph import Edge, Node
 from dcplint.flow.lookup import Lookup
 from dcplint.flow.types import attribute_settings, classes_of
@@ -248,7 +248,11 @@ class Scenario:
         return self._bound[function]
 
     def _passed(self, function: Function, name: str) -> list[Meaning]:
-        """What every caller passes for a parameter."""
+        """What every caller passes for a parameter.
+
+        Callers that have nothing to do with the universe are not in it: what is not private to a
+        module may be called with its defaults too.
+        """
         found: list[Meaning] = []
         if self.lookup.escapes(function):
             return []
@@ -257,6 +261,9 @@ class Scenario:
             if passed is None:
                 return []
             found.append((site.function, passed))
+        left_out = default(function, name)
+        if found and left_out is not None and not function.node.name.startswith("_"):
+            found.append((function, left_out))
         return found
 
     def _of_attribute(self, owner: ClassSymbol, name: str) -> list[Meaning]:
