@@ -32,6 +32,10 @@ def _name(fixture: Fixture) -> str:
     return f"{fixture.path.parent.name}-{fixture.path.stem}"
 
 
+def _snapshot(fixture: Fixture) -> Path:
+    return SNAPSHOTS / f"{_name(fixture)}.out.py"
+
+
 def _options(directory: Path, fixture: Fixture) -> RunOptions:
     return RunOptions((directory,), EVERY_RULE, engine=parse_engine(fixture.engine), edits=True)
 
@@ -57,7 +61,7 @@ def test_fixes_are_the_snapshot(
     before = fixture.lint(tmp_path)
     outcome = fixed(fixture, tmp_path, unsafe=True)
     after = (tmp_path / fixture.place).read_text(encoding="utf-8")
-    snapshot = SNAPSHOTS / f"{_name(fixture)}.out.py"
+    snapshot = _snapshot(fixture)
     if request.config.getoption("--update-snapshots"):
         snapshot.parent.mkdir(exist_ok=True)
         snapshot.unlink(missing_ok=True)
@@ -73,7 +77,8 @@ def test_fixes_are_the_snapshot(
     assert left <= {f.fingerprint for f in before.findings} - gone
 
 
-@pytest.mark.parametrize("fixture", BAD, ids=_name)
+# Where nothing is fixed once, there is nothing to do twice.
+@pytest.mark.parametrize("fixture", [f for f in BAD if _snapshot(f).exists()], ids=_name)
 def test_fixing_twice_is_fixing_once(fixture: Fixture, tmp_path: Path) -> None:
     fixed(fixture, tmp_path, unsafe=True)
     options = _options(tmp_path, fixture)

@@ -24,7 +24,7 @@ MANY = replace(
     REPORT,
     findings=tuple(
         replace(KERNEL, fingerprint=f"{n:016x}", location=Location(f"pkg/m{n % 90}.py", n))
-        for n in range(1, 10_001)
+        for n in range(1, 2_001)  # ten thousand suit every format: test_people.py
     ),
 )
 
@@ -44,7 +44,7 @@ def multitool(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     "report",
     [REPORT, EMPTY, CONFIRMED, MANY],
-    ids=["sample", "empty", "confirmed", "ten thousand findings"],
+    ids=["sample", "empty", "confirmed", "many findings"],
 )
 def test_the_multitool_has_no_complaint(report: Report, multitool: Path, tmp_path: Path) -> None:
     log, output = tmp_path / "dcplint.sarif", tmp_path / "verdict.sarif"
