@@ -7,9 +7,7 @@ from collections.abc import Iterator
 
 from dcplint.facts.expressions import dotted_name, lower, shorten, without
 from dcplint.facts.functions import (
-    FUNCTIONS,
     VARYING,
-    Function,
     is_accessor_of,
     is_property,
     returned,
@@ -19,6 +17,7 @@ from dcplint.facts.functions import (
 from dcplint.facts.model import AttributeFact, Expression, Setting
 from dcplint.facts.positions import position
 from dcplint.facts.statements import Under, bound, conditions, statements
+from dcplint.source.tree import FUNCTIONS, Definition
 
 _NOTHING = Expression("other")
 
@@ -72,7 +71,7 @@ def _annotated(node: ast.AnnAssign, name: str, under: Under, is_field: bool) -> 
     return AttributeFact(name, setting, position(node), value, annotation, scope, conditions(under))
 
 
-def _defined(node: Function, under: Under) -> AttributeFact:
+def _defined(node: Definition, under: Under) -> AttributeFact:
     value = returned(node)
     setting = Setting.METHOD
     if is_property(node):
@@ -82,7 +81,7 @@ def _defined(node: Function, under: Under) -> AttributeFact:
     )
 
 
-def _set_by(node: Function) -> Iterator[AttributeFact]:
+def _set_by(node: Definition) -> Iterator[AttributeFact]:
     if node.name == "__init_subclass__":
         return set_on_first_parameter(node, Setting.DECORATOR)
     is_static = any(dotted_name(d) == "staticmethod" for d in node.decorator_list)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from dcplint.facts.classes import attributes
 from dcplint.facts.exports import exports, is_open
 from dcplint.facts.expressions import lower
-from dcplint.facts.functions import FUNCTIONS, VARYING, Function, function_facts, parameters
+from dcplint.facts.functions import VARYING, function_facts, parameters
 from dcplint.facts.model import (
     AttributeFact,
     Binding,
@@ -24,6 +24,7 @@ from dcplint.facts.model import (
 from dcplint.facts.positions import first_line, header_position, last_line, position
 from dcplint.facts.reads import reads_in
 from dcplint.facts.statements import Under, bound, conditions, settings, statements
+from dcplint.source.tree import FUNCTIONS, Definition
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +76,7 @@ def extract(
     )
 
 
-def local_bindings(node: Function, place: Place) -> tuple[Binding, ...]:
+def local_bindings(node: Definition, place: Place) -> tuple[Binding, ...]:
     """The names that a function's own statements bind, its parameters first."""
     scope = _Scope(place, {}, is_local=True)
     scope.enter(node)
@@ -112,7 +113,7 @@ class _Scope:
     classes: list[ClassFacts] = field(default_factory=list)
     functions: list[FunctionFacts] = field(default_factory=list)
     externals: list[ExternalFact] = field(default_factory=list)
-    definitions: list[tuple[ast.ClassDef | Function, Under]] = field(default_factory=list)
+    definitions: list[tuple[ast.ClassDef | Definition, Under]] = field(default_factory=list)
     sets: list[tuple[str, AttributeFact]] = field(default_factory=list)
 
     def collect(self, body: Iterable[ast.stmt]) -> None:
@@ -120,7 +121,7 @@ class _Scope:
         for statement, under in statements(body):
             self._statement(statement, under)
 
-    def enter(self, node: Function) -> None:
+    def enter(self, node: Definition) -> None:
         """Collect the parameters and statements of a function."""
         for name in parameters(node):
             self._bind(name, Source.PARAMETER, node.args, ())
@@ -228,7 +229,7 @@ class _Scope:
         self.classes.extend(inner.classes)
         self.externals.extend(inner.externals)
 
-    def _function(self, node: Function, under: Under) -> None:
+    def _function(self, node: Definition, under: Under) -> None:
         qualname = f"{self.prefix}{node.name}"
         self.functions.append(
             function_facts(node, qualname, self.ends, under, decorates=not self.is_class)

@@ -9,15 +9,13 @@ from dcplint.facts.expressions import dotted_name, lower, without
 from dcplint.facts.model import AttributeFact, Expression, FunctionFacts, Setting
 from dcplint.facts.positions import first_line, header_position, last_line, position
 from dcplint.facts.statements import Under, bound, conditions, settings, statements
-from dcplint.source.tree import walk
+from dcplint.source.tree import FUNCTIONS, Definition, walk
 
-Function = ast.FunctionDef | ast.AsyncFunctionDef
-FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 VARYING = Expression("other", "a value that varies")
 
 
 def function_facts(
-    node: Function,
+    node: Definition,
     qualname: str,
     ends: dict[int, int],
     under: Under,
@@ -39,7 +37,7 @@ def function_facts(
     )
 
 
-def parameters(node: Function) -> tuple[str, ...]:
+def parameters(node: Definition) -> tuple[str, ...]:
     """Names of all parameters, in order."""
     spec = node.args
     ordered = [*spec.posonlyargs, *spec.args, *([spec.vararg] if spec.vararg else [])]
@@ -47,7 +45,7 @@ def parameters(node: Function) -> tuple[str, ...]:
     return tuple(argument.arg for argument in ordered)
 
 
-def variables(node: Function) -> frozenset[str]:
+def variables(node: Definition) -> frozenset[str]:
     """Names that are local to the function: what they hold depends on the call."""
     names = set(parameters(node))
     for statement, _ in statements(node.body):
@@ -57,7 +55,7 @@ def variables(node: Function) -> frozenset[str]:
     return frozenset(names)
 
 
-def set_on_first_parameter(node: Function, setting: Setting) -> Iterator[AttributeFact]:
+def set_on_first_parameter(node: Definition, setting: Setting) -> Iterator[AttributeFact]:
     """What a function sets on its first parameter: the instance, the class, the decorated class.
 
     Functions inside it run later, or as the decorator that it returns: their `scope` says so.
@@ -66,7 +64,7 @@ def set_on_first_parameter(node: Function, setting: Setting) -> Iterator[Attribu
 
 
 def _set_in(
-    node: Function, setting: Setting, owners: set[str], scope: str
+    node: Definition, setting: Setting, owners: set[str], scope: str
 ) -> Iterator[AttributeFact]:
     # A class reached through an instance is another way to the same attribute, at run time.
     through_class = {f"{owner}.__class__" for owner in owners}
@@ -91,7 +89,7 @@ def _set_in(
             )
 
 
-def _instances(node: Function) -> Iterator[str]:
+def _instances(node: Definition) -> Iterator[str]:
     """In `__new__`, names that hold the new instance."""
     if node.name != "__new__":
         return
@@ -109,7 +107,7 @@ def _is_new_instance(value: ast.expr | None) -> bool:
     )
 
 
-def returned(node: Function) -> Expression:
+def returned(node: Definition) -> Expression:
     """What a function returns, where that is one expression on every path."""
     values: dict[Expression, None] = {}
     for statement, _ in statements(node.body):
@@ -161,13 +159,13 @@ def _falls_through(body: list[ast.stmt]) -> bool:
             return True
 
 
-def is_property(node: Function) -> bool:
+def is_property(node: Definition) -> bool:
     """Whether reading the attribute calls the function."""
     names = {(dotted_name(d) or "").rpartition(".")[2] for d in node.decorator_list}
     return bool(names & {"property", "cached_property", "classproperty"})
 
 
-def is_accessor_of(node: Function) -> bool:
+def is_accessor_of(node: Definition) -> bool:
     """Whether it is a setter or deleter, which leaves what reading the property gives."""
     return any(
         (dotted_name(d) or "") in (f"{node.name}.setter", f"{node.name}.deleter")

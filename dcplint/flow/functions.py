@@ -14,9 +14,8 @@ from dcplint.facts.model import Binding, Source
 from dcplint.flow.conditions import telling
 from dcplint.flow.graph import Graph, Node
 from dcplint.program.symbols import ClassSymbol, Module
-from dcplint.source.tree import own_nodes
+from dcplint.source.tree import Definition, own_nodes
 
-Definition = ast.FunctionDef | ast.AsyncFunctionDef
 _NAMING = {ast.Name: "id", ast.Attribute: "attr", ast.keyword: "arg", ast.arg: "arg"}
 
 

@@ -15,11 +15,9 @@ from dcplint.program.program import Program
 from dcplint.program.related import is_test
 from dcplint.program.symbols import ClassSymbol, FunctionSymbol, Module, Symbol
 from dcplint.source.location import Tree
-from dcplint.source.tree import walk
+from dcplint.source.tree import Definition, walk
 
 _DEPTH = 4
-
-Definition = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 @dataclass(frozen=True, slots=True)

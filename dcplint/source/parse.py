@@ -9,10 +9,8 @@ from dataclasses import dataclass
 
 from dcplint.source.outline import Outline, outline
 from dcplint.source.text import UnreadableSource
-from dcplint.source.tree import is_deeper, walk
+from dcplint.source.tree import FUNCTIONS, Definition, is_deeper, walk
 
-Definition = ast.FunctionDef | ast.AsyncFunctionDef
-FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _DEEPEST = 150  # nodes; rules recurse, several calls a node. Real code stays below 40
 
 

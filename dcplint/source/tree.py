@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from typing import Any, TypeGuard, TypeVar
 
 N = TypeVar("N", bound=ast.AST)
+Definition = ast.FunctionDef | ast.AsyncFunctionDef
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 # `except*` has a class of its own, with the same fields, which Python 3.10 lacks.
 TRY: tuple[type[ast.stmt], ...] = (ast.Try, getattr(ast, "TryStar", ast.Try))
