@@ -1,7 +1,7 @@
 """Whole runs, kept: what `dcplint check` printed, and what it had read of the disk to say so.
 
 A run is found by its key: the command line, the working directory, what of the environment changes
-the output, this very dcplint and Python. It counts only if all that it read is as it was
+the output, this very dcplint and Python. It counts only if all that it saw is as it was
 (`disk.holds`). Asking takes no import that takes time, so that nothing else need be imported when
 there is an answer.
 
@@ -21,7 +21,7 @@ from contextlib import suppress
 from dcplint import __version__, disk
 
 DIRECTORY = "DCPLINT_CACHE_DIR"
-_FORMAT = 1
+_FORMAT = 2
 _SUFFIX = ".run"
 _ENDINGS = (_SUFFIX, f"{_SUFFIX}.part")
 _BINARY = getattr(os, "O_BINARY", 0)
@@ -114,7 +114,7 @@ def _self() -> list[object]:
     return found
 
 
-def load(directory: str, name: str) -> Kept | None:
+def load(directory: str, name: str, ask: disk.Asking) -> Kept | None:
     """The run kept under that key, if everything it read is still so."""
     path = os.path.join(directory, name + _SUFFIX)
     data = _own(path)
@@ -129,7 +129,7 @@ def load(directory: str, name: str) -> Kept | None:
     except (ValueError, TypeError, KeyError, RecursionError):
         return None
     texts = isinstance(out, str) and isinstance(err, str)
-    if not texts or type(status) is not int or not disk.holds(seen):
+    if not texts or type(status) is not int or not disk.holds(seen, ask):
         return None
     with suppress(OSError):
         os.utime(path)

@@ -6,7 +6,8 @@ here that takes time: that later run is to be over before anything else is.
 
 A file is known by its content. Its size, times and number on disk are the first chance: where they
 are as they were, nobody looks inside; where they are not, as in every fresh checkout, the content
-decides. The same goes for the entries of a folder.
+decides. The same goes for the entries of a folder. Most files a run only skims; of those, what it
+learned decides (`learned`), and a change anywhere else in them counts as none.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import os
 import stat
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from typing import TYPE_CHECKING
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
 Path = str | os.PathLike[str]
 Record = list[object]
 """What was seen at a path: a mark for the first chance (or None), and what the second compares."""
+Question = tuple[str, ...]
+"""What was asked of a file: the kind of question, and words that it takes."""
+Asking = Callable[[Question, bytes], "str | None"]
+"""From a question and a file's bytes to the answer; None where there is none."""
 
 # Half the cost of open() for small files, of which an engine has thousands.
 _READ = os.O_RDONLY | getattr(os, "O_BINARY", 0)
@@ -35,10 +40,15 @@ _CLOCK = 2_000_000_000  # ns; a file changed this recently may change again with
 
 
 class Seen:
-    """What was read. files, folders and kinds by absolute path; folders by pattern, too."""
+    """What was read. files, folders and kinds by absolute path; folders by pattern, too.
+
+    whole: the files of which all counts. answers: of the others, by question, what was learned.
+    """
 
     def __init__(self) -> None:
         self.files: dict[str, Record] = {}
+        self.whole: set[str] = set()
+        self.answers: dict[Question, dict[str, str]] = {}
         self.folders: dict[str, Record] = {}
         self.kinds: dict[str, str] = {}
         self.links: dict[str, str] = {}
@@ -52,8 +62,13 @@ class Seen:
 
     def plain(self) -> dict[str, object]:
         """Itself, for JSON."""
+        asked = list(self.answers.values())
+        files: dict[str, object] = dict(self.files)
+        for path in self.files.keys() - self.whole:
+            files[path] = [*self.files[path], [answered.get(path) for answered in asked]]
         return {
-            "files": self.files,
+            "files": files,
+            "questions": list(self.answers),
             "folders": self.folders,
             "kinds": self.kinds,
             "links": self.links,
@@ -78,13 +93,23 @@ def remember(seen: Seen) -> None:
     """Have what another process has read remembered as well."""
     if _seen is not None:
         _seen.files |= seen.files
+        _seen.whole |= seen.whole
+        for question, answered in seen.answers.items():
+            _seen.answers.setdefault(question, {}).update(answered)
         _seen.folders |= seen.folders
         _seen.kinds |= seen.kinds
         _seen.links |= seen.links
 
 
 def read(path: Path) -> bytes:
-    """The bytes of a file. Raises OSError."""
+    """The bytes of a file, of which all counts. Raises OSError."""
+    if _seen is not None:
+        _seen.whole.add(os.path.abspath(path))
+    return skim(path)
+
+
+def skim(path: Path) -> bytes:
+    """The bytes of a file, of which only that counts which is `learned` of it. Raises OSError."""
     try:
         handle = os.open(path, _READ)
         try:
@@ -102,6 +127,12 @@ def read(path: Path) -> bytes:
     if _seen is not None:
         _seen.files[os.path.abspath(path)] = [_seen.mark(found), digest(data)]
     return data
+
+
+def learned(path: Path, question: Question, answer: str) -> None:
+    """Have it remembered what a file that was skimmed answers to a question."""
+    if _seen is not None:
+        _seen.answers.setdefault(question, {})[os.path.abspath(path)] = answer
 
 
 def entries(directory: Path) -> list[os.DirEntry[str]]:
@@ -176,18 +207,19 @@ def digest(data: bytes) -> str:
     return sha256(data).hexdigest()[:32]
 
 
-def holds(seen: Any) -> bool:
+def holds(seen: Any, ask: Asking) -> bool:
     """Whether everything in `seen`, as `Seen.plain` gave it, is still so. Never raises.
 
-    `seen` comes from a file that anybody may have damaged: what makes no sense does not hold.
+    ask: what gives answers like those that were `learned`. `seen` comes from a file that anybody
+    may have damaged: what makes no sense does not hold.
     """
     try:
-        return _holds(seen)
+        return _holds(seen, ask)
     except (TypeError, KeyError, ValueError, AttributeError, OSError, RecursionError):
         return False
 
 
-def _holds(seen: dict[str, dict[str, Any]]) -> bool:
+def _holds(seen: dict[str, Any], ask: Asking) -> bool:
     for path, resolved in seen["links"].items():
         if os.path.realpath(path) != resolved:
             return False
@@ -207,17 +239,28 @@ def _holds(seen: dict[str, dict[str, Any]]) -> bool:
                 found = error.errno
         if found != expected:
             return False
-    for path, (mark, expected) in seen["files"].items():
+    for path, (mark, expected, *answers) in seen["files"].items():
         if mark is not None and _mark_of(path) == mark:
             continue
         try:
             with open(path, "rb") as file:
-                found = digest(file.read())
+                data = file.read()
         except OSError as error:
-            found = error.errno
-        if found != expected:
-            return False
+            if error.errno != expected:
+                return False
+            continue
+        if digest(data) != expected:
+            if not answers or not _answers(seen["questions"], answers[0], ask, data):
+                return False
     return True
+
+
+def _answers(
+    questions: list[list[str]], expected: list[str | None], ask: Asking, data: bytes
+) -> bool:
+    """Whether a file that was skimmed, and is another now, answers what was asked as it did."""
+    asked = [(q, e) for q, e in zip(questions, expected, strict=True) if e is not None]
+    return bool(asked) and all(ask(tuple(q), data) == answer for q, answer in asked)
 
 
 def _mark(found: os.stat_result) -> list[int]:

@@ -317,7 +317,7 @@ def _index(root: Root, packs: Mapping[str, Pack], options: RunOptions) -> Checke
         words.update(capability.name.encode() for capability in pack.capabilities)
         words.update(field_words(pack) | rank_words(pack) | gate_words(pack.gates))
         accessors.update(accessor.name.encode() for accessor in pack.accessors)
-    scanner = Scanner.of(sorted(words), sorted(accessors))
+    scanner = Scanner.of(words, accessors)
     return Checked(build_index(root, scanner, options.exclude, unsaved, options.jobs), unsaved)
 
 

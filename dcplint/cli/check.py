@@ -17,6 +17,7 @@ from dcplint.cli import options, output, streams
 from dcplint.errors import UserError
 from dcplint.findings.model import Severity
 from dcplint.report.formats import FORMATS
+from dcplint.source.skim import ask
 
 if TYPE_CHECKING:
     from dcplint.config import Config
@@ -170,7 +171,7 @@ def command(
         directory = str(cache_dir or config.cache_dir or cache.default_directory() or "")
         if keeps and config.cache_dir and not cache_dir:
             # Nobody could look there before the configuration was read.
-            kept = cache.load(directory, cache.key(args or ()))
+            kept = cache.load(directory, cache.key(args or ()), ask)
             if kept is not None:
                 return streams.show(kept)
         try:

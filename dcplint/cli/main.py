@@ -8,7 +8,10 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
+
+if TYPE_CHECKING:
+    from dcplint import disk
 
 
 def main(args: Sequence[str] | None = None) -> None:
@@ -44,9 +47,15 @@ def _kept(args: Sequence[str]) -> int | None:
     from dcplint import cache
 
     directory = cache.asked_directory(args)
-    kept = cache.load(directory, cache.key(args)) if directory else None
+    kept = cache.load(directory, cache.key(args), _ask) if directory else None
     if kept is None:
         return None
     from dcplint.cli.streams import show
 
     return show(kept)
+
+
+def _ask(question: disk.Question, data: bytes) -> str | None:
+    from dcplint.source.skim import ask
+
+    return ask(question, data)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,10 +11,11 @@ from dcplint import disk
 from dcplint.contracts.model import Contract, Gate, Pack
 from dcplint.processes import spread
 from dcplint.program.modules import Broken, module_names, package_of
+from dcplint.source import skim
 from dcplint.source.discovery import discover
 from dcplint.source.roots import Root
 from dcplint.source.scan import Pairs, Scan, Scanner, closure
-from dcplint.source.text import UnreadableSource, decode, read_bytes
+from dcplint.source.text import UnreadableSource, check_text, read_bytes, skim_bytes
 
 
 @dataclass(slots=True)
@@ -39,7 +40,15 @@ class Index:
     def read(self, relative: str) -> bytes:
         """The bytes of a file, with plain line ends. Raises UnreadableSource."""
         data = self.unsaved.get(relative)
-        return read_bytes(f"{self.root.directory}/{relative}") if data is None else data
+        return read_bytes(self._path(relative)) if data is None else data
+
+    def _skim(self, relative: str) -> bytes:
+        """The same, where it is remembered what comes of it."""
+        data = self.unsaved.get(relative)
+        return skim_bytes(self._path(relative)) if data is None else data
+
+    def _path(self, relative: str) -> str:
+        return f"{self.root.directory}/{relative}"
 
     def scanned(self, files: list[str]) -> list[Scan | UnreadableSource]:
         """What a scan of each of the files gives."""
@@ -47,11 +56,27 @@ class Index:
 
     def _scan(self, relative: str) -> Scan | UnreadableSource:
         try:
-            data = self.read(relative)
-            _check_text(data)
+            data = self._skim(relative)
+            check_text(data)
         except UnreadableSource as error:
             return error
-        return self.scanner.scan(data)
+        scan = self.scanner.scan(data)
+        if relative not in self.unsaved:
+            skim.scanned(self._path(relative), self.scanner, scan)
+        return scan
+
+    def containing(self, words: Collection[bytes]) -> Iterator[str]:
+        """The modules that contain one of `words`, whatever the scan searched for."""
+        for path in sorted(self.names):
+            try:
+                data = self._skim(path)
+            except UnreadableSource:
+                continue
+            found = skim.mentions(data, words)
+            if path not in self.unsaved:
+                skim.mentioned(self._path(path), words, found)
+            if found:
+                yield path
 
     def mentioning(self, word: bytes) -> tuple[str, ...]:
         """Files that contain `word`, one of those searched for."""
@@ -70,9 +95,12 @@ class Index:
             self._importing[package] = {path: names for path, names in found if names is not None}
         return self._importing[package]
 
-    def _aliases_of(self, path: str) -> Pairs:
+    def aliases(self, path: str) -> Pairs:
+        """(new name, names it may stand for) of a file's assignments."""
         if path not in self._aliases:
-            self._aliases[path] = self.scanner.aliases(self.read(path))
+            self._aliases[path] = self.scanner.aliases(self._skim(path))
+            if path not in self.unsaved:
+                skim.aliased(self._path(path), self.scanner, self._aliases[path])
         return self._aliases[path]
 
     def holds(self, pack: Pack) -> bool:
@@ -94,7 +122,7 @@ class Index:
             # Any name taken from the engine may be a class with a role; only linking can tell.
             for names in self.importing(contract.pack.package).values():
                 roots |= names
-        reached = closure(self.scans, roots, self._aliases_of)
+        reached = closure(self.scans, roots, self.aliases)
         words = {capability.name.encode() for capability in contract.capabilities}
         words |= gate_words(contract.gates)
         return tuple(
@@ -178,15 +206,3 @@ def build_index(
 def import_words(pack: Pack) -> tuple[bytes, ...]:
     """What a file that imports the pack's package contains."""
     return (pack.package.encode(),)
-
-
-def _check_text(data: bytes) -> None:
-    """Raises UnreadableSource where `data` is not Python source text; cheap for UTF-8."""
-    if b"\0" in data:
-        decode(data)
-    if data.isascii():
-        return
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        decode(data)

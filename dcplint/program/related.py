@@ -86,11 +86,12 @@ def related_modules(index: Index, modules: Modules, contract: Contract) -> Itera
     for calls in (False, True):
         words = _carriers(contract, found.values()) if calls else field_words(contract.pack)
         for tree in modules.trees if words else ():
-            if tree.tree is Tree.PROJECT and not calls:
-                sources = _scanned(index, words)
+            if tree.tree is not Tree.PROJECT:
+                sources = _mentioning(tree, dict(_package(tree, package)), words)
+            elif calls:
+                sources = ((path, index.names[path]) for path in index.containing(words))
             else:
-                names = index.names if tree.tree is Tree.PROJECT else dict(_package(tree, package))
-                sources = _mentioning(tree, names, words)
+                sources = _scanned(index, words)
             for path, name in sources:
                 if (tree.tree, path) in found or is_test(path):
                     continue

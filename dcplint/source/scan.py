@@ -9,7 +9,7 @@ have a name at hand which matters.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 _NAME = rb"[\w\x80-\xff]+"
@@ -59,24 +59,36 @@ class Scanner:
     """Scans files.
 
     words: by the shortest that they contain, without which none of them need be searched for.
-    hands_out: calls that yield classes.
+    hands_out: calls that yield classes. sought: the words, an empty one, and the accessors.
     """
 
     words: tuple[tuple[bytes, tuple[bytes, ...]], ...]
     hands_out: re.Pattern[bytes]
+    sought: tuple[str, ...]
 
     @classmethod
     def of(cls, words: Iterable[bytes], accessors: Iterable[bytes]) -> Scanner:
         """A scanner for these words and accessors."""
+        words, accessors = sorted(set(words)), sorted(set(accessors))
         groups: dict[bytes, list[bytes]] = {}
-        for word in sorted(set(words), key=len):
+        for word in sorted(words, key=len):
             short = next((short for short in groups if short in word), word)
             groups.setdefault(short, []).append(word)
-        calls = b"|".join(sorted(re.escape(name) for name in (*_CLASS_CALLS, *accessors)))
+        calls = b"|".join(map(re.escape, (*_CLASS_CALLS, *accessors)))
         return cls(
             tuple((start, tuple(group)) for start, group in groups.items()),
             re.compile(rb"\b(?:" + calls + rb")\("),
+            tuple(word.decode() for word in (*words, b"", *accessors)),
         )
+
+    @classmethod
+    def seeking(cls, sought: Sequence[str]) -> Scanner:
+        """The scanner that seeks just that."""
+        end = sought.index("")
+        words, accessors = (
+            [word.encode() for word in s] for s in (sought[:end], sought[end + 1 :])
+        )
+        return cls.of(words, accessors)
 
     def scan(self, data: bytes) -> Scan:
         """What one file's bytes suggest. Its lines end in `\\n`."""

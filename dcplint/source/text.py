@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import io
 import tokenize
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -26,8 +27,17 @@ class UnreadableSource(Exception):
 
 def read_bytes(path: str | Path) -> bytes:
     """The bytes of a file, with plain line ends. Raises UnreadableSource: the system's reason."""
+    return _plain(disk.read, path)
+
+
+def skim_bytes(path: str | Path) -> bytes:
+    """The same of a file of which not all counts; see `disk.skim`."""
+    return _plain(disk.skim, path)
+
+
+def _plain(read: Callable[[str | Path], bytes], path: str | Path) -> bytes:
     try:
-        return plain_lines(disk.read(path))
+        return plain_lines(read(path))
     except OSError as error:
         raise UnreadableSource(f"cannot be read: {error.strerror or error}") from error
 
@@ -71,6 +81,18 @@ def decode(data: bytes) -> str:
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     return text
+
+
+def check_text(data: bytes) -> None:
+    """Raises UnreadableSource where `data` is not Python source text; cheap for UTF-8."""
+    if b"\0" in data:
+        decode(data)
+    if data.isascii():
+        return
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        decode(data)
 
 
 def _may_have_cookie(data: bytes) -> bool:

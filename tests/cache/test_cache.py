@@ -102,6 +102,66 @@ def test_a_fresh_checkout_is_known_by_its_content(
     assert check() == first
 
 
+@pytest.mark.parametrize(
+    ("change", "same"),
+    [
+        (lambda text: text.replace("return 1", "return 2\n\n\n# more"), True),
+        (lambda text: text.replace("def size", "def weight"), True),
+        (lambda text: text + "import vllm.attention\n", False),
+        (lambda text: text + "\n\nclass More(AttentionImpl):\n    pass\n", False),
+        (lambda text: text + "# supports_dcp\n", False),
+        (lambda text: text + "\0", False),
+        (lambda text: text.replace("return 1", "return '\udcff'"), False),
+    ],
+    ids=["body", "name", "import", "class", "word", "NUL", "encoding"],
+)
+def test_of_a_file_only_what_was_seen_counts(
+    change: Callable[[str], str],
+    same: bool,
+    tree: Path,
+    kept: Path,
+    check: Callable[..., Outcome],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    path = tree / "src" / "shardline" / "tables.py"
+    path.write_text("import os\n\n\ndef size():\n    return 1\n")
+    first = check()
+    path.write_text(change(path.read_text()), errors="surrogateescape")
+    fresh = check("--no-cache")
+    if same:
+        _works_no_more(monkeypatch)
+        assert check() == first == fresh
+    else:
+        assert check() == fresh
+        _works_no_more(monkeypatch)
+        assert check() == fresh
+
+
+def test_a_file_read_whole_counts_whole(tree: Path) -> None:
+    path = tree / "pyproject.toml"
+    with disk.remembering() as seen:
+        disk.skim(path)
+        disk.learned(path, ("size",), "large")
+        with disk.remembering() as other:
+            disk.skim(path)
+            disk.learned(path, ("size",), "large")
+            disk.learned(path, ("colour",), "blue")
+        disk.remember(other)
+        _age(tree)
+        path.write_text("other")
+        answers = {("size",): "large", ("colour",): "blue"}
+        assert disk.holds(seen.plain(), lambda question, _: answers[question])
+        assert not disk.holds(
+            seen.plain(), lambda question, _: {**answers, ("size",): ""}[question]
+        )
+        assert not disk.holds(seen.plain(), lambda question, _: None)
+        with disk.remembering() as third:
+            disk.read(path)
+        disk.remember(third)
+        path.write_text("another")
+        assert not disk.holds(seen.plain(), lambda question, _: answers[question])
+
+
 def _edits(root: Path, dice: random.Random) -> Iterator[str]:
     """Change something, as people do. Yields what was done."""
     saved: dict[Path, bytes] = {}
@@ -109,8 +169,10 @@ def _edits(root: Path, dice: random.Random) -> Iterator[str]:
         files = sorted(root.rglob("*.py"))
         path = dice.choice(files)
         before = path.read_bytes()
-        action = dice.choice(("rename", "delete", "base", "default", "touch", "revert", "line"))
-        if action in ("rename", "delete", "base", "default", "line"):
+        action = dice.choice(
+            ("rename", "delete", "base", "default", "touch", "revert", "line", "body")
+        )
+        if action in ("rename", "delete", "base", "default", "line", "body"):
             saved[path] = before
         if action == "rename":
             path.rename(path.with_name(f"renamed_{dice.randrange(9)}_{path.name}"))
@@ -123,6 +185,8 @@ def _edits(root: Path, dice: random.Random) -> Iterator[str]:
             path.write_bytes(swapped.replace(b"\0", b"False"))
         elif action == "line":
             path.write_bytes(b"# shifted\n" + before)
+        elif action == "body":
+            path.write_bytes(before.replace(b"return ", b"return 1 or ", 1))
         elif action == "touch":
             os.utime(path)
         elif saved:
