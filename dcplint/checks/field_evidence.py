@@ -11,6 +11,8 @@ from dcplint.findings.model import Evidence, Location, Role
 from dcplint.flow.fallbacks import Fallback
 from dcplint.flow.trace import Outcome, Step
 
+_NAMED = 4  # functions in a message; the evidence has them all
+
 
 def at(context: Context, step: Step) -> Location:
     """Where a step stands."""
@@ -66,13 +68,16 @@ def filled(context: Context, step: Step, field: ContractField) -> Iterator[Evide
 
 
 def names(outcomes: tuple[Outcome, ...]) -> str:
-    """The functions that leave a field None, for a message."""
-    found = dict.fromkeys(
-        f"{o.origin.symbol} ({o.origin.module.facts.path}:{o.origin.position[0]})"
-        for o in outcomes
-        if o.origin is not None
+    """The functions that leave a field None, for a message: the first few."""
+    found = list(
+        dict.fromkeys(
+            f"{o.origin.symbol} ({o.origin.module.facts.path}:{o.origin.position[0]})"
+            for o in outcomes
+            if o.origin is not None
+        )
     )
-    return ", ".join(found)
+    more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
+    return ", ".join(found[:_NAMED]) + more
 
 
 def is_producer(context: Context, fallback: Fallback) -> bool:

@@ -44,7 +44,7 @@ def missing_fields(context: Context) -> Iterator[Missing]:
         for read in flow.exposed(field):
             for outcome in gaps(flow.outcomes(read.function, read.statement, read.path)):
                 origin = _origin(context, outcome)
-                if origin is not None:
+                if origin is not None and flow.can_get(read, outcome):
                     key = (origin.module, origin.position)
                     found.setdefault(key, []).append((read, outcome))
         for uses in found.values():

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from dcplint.findings import suppress
 from dcplint.findings.baseline import STALE, Baseline, Entry, entry_of
 from dcplint.findings.catalogue import Catalogue
 from dcplint.findings.fingerprint import with_fingerprints
-from dcplint.findings.model import Finding, Location, Tree
+from dcplint.findings.model import Evidence, Finding, Location, Role, Tree
 from dcplint.findings.policy import Policy
 
 
@@ -46,7 +46,7 @@ def settle(
     found: of the whole program, so that a fingerprint does not depend on the focus. sources: path
     and text of the project files that contain `suppress.MARKER`, the only ones that can hold a
     suppression. in_focus: whether the user asked about a file; a finding belongs to the files its
-    own line or its evidence lies in. Suppressions of other files are followed all the same.
+    own line or its evidence lies in (see `_parts`). Suppressions of other files are followed too.
     bases: headers of the classes that a finding's class derives from. complete: whether every
     rule ran, so that what is not found is not there.
     """
@@ -55,7 +55,7 @@ def settle(
         return code in policy.codes and code not in policy.ignored_in(path)
 
     def is_asked_about(finding: Finding) -> bool:
-        places = (finding.location, *(step.location for step in finding.evidence))
+        places = (finding.location, *(step.location for step in _parts(finding)))
         return any(place.tree is Tree.PROJECT and in_focus(place.path) for place in places)
 
     suppressions: dict[str, list[suppress.Suppression]] = {}
@@ -90,6 +90,18 @@ def settle(
         accepted=sum(map(is_asked_about, accepted)),
         known=tuple(known.values()),
     )
+
+
+def _parts(finding: Finding) -> Iterator[Evidence]:
+    """The steps of a finding that it belongs to.
+
+    What the engine does wrong for readers of its own is the engine's, whoever else reads it.
+    """
+    engines = finding.location.tree is Tree.ENGINE and any(
+        step.role is Role.CONSUMER and step.location.tree is Tree.ENGINE
+        for step in finding.evidence
+    )
+    return (s for s in finding.evidence if not (engines and s.role is Role.CONSUMER))
 
 
 def _stale(entry: Entry, baseline: Baseline, catalogue: Catalogue) -> Finding:

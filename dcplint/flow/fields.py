@@ -20,6 +20,7 @@ from dcplint.flow.provenance import Provenance
 from dcplint.flow.trace import Outcome, Path, State, Step, Tracer, null_test
 from dcplint.flow.types import classes_of
 from dcplint.flow.universe import Universe
+from dcplint.program.platform import OwnPlatform
 from dcplint.program.program import Program
 from dcplint.program.symbols import ClassSymbol
 from dcplint.source.tree import walk
@@ -66,6 +67,11 @@ class FieldFlow:
     def tracer_without_dcp(self) -> Tracer:
         """The same with DCP off."""
         return Tracer(self.universe, on=False)
+
+    @cached_property
+    def platform(self) -> OwnPlatform:
+        """What a plugin's own platform leaves of the engine."""
+        return OwnPlatform(self.program)
 
     @cached_property
     def fields(self) -> tuple[ContractField, ...]:
@@ -150,7 +156,18 @@ class FieldFlow:
     def outcomes(self, function: Function, statement: ast.stmt, path: Path) -> tuple[Outcome, ...]:
         """What `path` can be before `statement`, without the ways that the engine refuses."""
         found = self.tracer.before(function, statement, path)
-        return tuple(o for o in found if not any(self.refusal(step) for step in o.steps))
+        return tuple(o for o in found if not any(map(self._is_out_of_play, o.steps)))
+
+    def _is_out_of_play(self, step: Step) -> bool:
+        return bool(self.refusal(step)) or self.platform.replaces(step.module, step.symbol)
+
+    def can_get(self, read: Read, outcome: Outcome) -> bool:
+        """Whether a backend that reads the field is given the batch that an outcome begins with."""
+        origin, owner = outcome.origin, read.function.owner
+        if origin is None or owner is None:
+            return True
+        method = read.function.qualname[len(owner.facts.qualname) + 1 :].partition(".")[0]
+        return not self.platform.keeps_from(origin.module, owner, method)
 
     def refusal(self, step: Step) -> Refusal | None:
         """The fact by which the engine keeps DCP away from the function that `step` lies in."""

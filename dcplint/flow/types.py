@@ -101,9 +101,9 @@ def _of_name(listing: Listing, function: Function, name: str, depth: int) -> Ite
     if name == "self" and function.is_method and function.owner is not None:
         yield (function.owner,)
         return
-    for parameter in _parameters(function):
+    for place, parameter in enumerate(_parameters(function)):
         if parameter.arg == name:
-            yield annotated(listing, function, parameter.annotation)
+            yield _of_parameter(listing, function, place, parameter)
             return
     for node in function.mentions.get(name, ()):
         if isinstance(node, ast.AnnAssign) and dotted_name(node.target) == name:
@@ -112,6 +112,24 @@ def _of_name(listing: Listing, function: Function, name: str, depth: int) -> Ite
             is_target = any(dotted_name(target) == name for target in node.targets)
             if is_target and not _is_none(node.value):
                 yield classes_of(listing, function, node.value, depth - 1)
+
+
+def _of_parameter(listing: Listing, function: Function, place: int, parameter: ast.arg) -> Classes:
+    """What a parameter is noted to be; where nothing is, by the method that this one overrides."""
+    owner = function.owner
+    if parameter.annotation is not None or owner is None or not function.is_method:
+        return annotated(listing, function, parameter.annotation)
+    for entry in listing.program.mro(owner).classes[1:]:
+        for facts in entry.facts.methods:
+            if facts.name != function.node.name:
+                continue
+            overridden = listing.function(entry.module, facts)
+            others = list(_parameters(overridden)) if overridden is not None else []
+            named = [other for other in others if other.arg == parameter.arg]
+            meant = named or others[place : place + 1]
+            if overridden is not None and meant and meant[0].annotation is not None:
+                return annotated(listing, overridden, meant[0].annotation)
+    return ()
 
 
 def _of_attribute(listing: Listing, owner: ClassSymbol, name: str, depth: int) -> Iterator[Classes]:
