@@ -438,7 +438,7 @@ class Coverage(enum.Enum):
 
     EXACT = "exact"  # the facts were read in this release
     BETWEEN = "between"  # not read, but releases on both sides of it were
-    NEWER = "newer"  # newer than the pack, or a development version: the newest facts stand in
+    NEWER = "newer"  # newer than the pack, or a development version: other facts stand in
     OLDER = "older"  # older than the pack: names only, values come from the engine's source
 
 
@@ -528,10 +528,11 @@ class Pack:
 
     def _nearest(self, version: Version) -> tuple[Coverage, Version]:
         oldest, newest = self.known[0], self.known[-1]
-        # A development version says little about what it holds (untagged checkouts call
-        # themselves 0.1.dev1), and is most often ahead of the last release.
+        # A development version is on its way to the next release (0.29.1.dev3 to 0.30.0). Where it
+        # says less (untagged checkouts call themselves 0.1.dev1), it is most often the newest.
         if version.is_devrelease:
-            return Coverage.NEWER, newest
+            ahead = (known for known in self.known if version > oldest and known > version)
+            return Coverage.NEWER, next(ahead, newest)
         # Release candidates and local builds (0.29.0rc1, 0.29.0+cu128) hold what the release does.
         release = Version(version.base_version if version.is_prerelease else version.public)
         if release < oldest:

@@ -49,14 +49,15 @@ class Engine:
                 f"that {pack.path} knows; name one with --engine {pack.engine}==X.Y.Z"
             )
         elif self.contract.coverage is Coverage.NEWER:
+            kind = "a development version" if version.is_devrelease else f"newer than {newest}"
             yield (
-                f"{pack.engine} {version} is newer than {pack.path} knows: "
-                f"its facts of {newest} stand in where the source does not show otherwise"
+                f"{pack.engine} {version} is {kind}: what {pack.path} knows of "
+                f"{self.contract.effective} stands in where the source does not show otherwise"
             )
         elif self.contract.coverage is Coverage.OLDER:
             yield (
-                f"{pack.engine} {version} is older than {pack.path} knows (from {oldest}): "
-                "capabilities are read from source only"
+                f"{pack.engine} {version} is older than {pack.path} knows: what it knows of "
+                f"{oldest} stands in, and what classes promise is read from source only"
             )
 
 

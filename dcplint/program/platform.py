@@ -61,8 +61,12 @@ class OwnPlatform:
         return bool(found) and all(map(self._is_answered_alone, found))
 
     def _hooks(self, symbol: ClassSymbol) -> Iterator[tuple[ClassSymbol, FunctionFacts]]:
-        """The methods by which a platform answers for the engine's choice of a backend."""
-        hooks = [hook.function for gate in self.program.contract.gates for hook in gate.hooks]
+        """The methods by which a platform answers for the engine's choice of a backend.
+
+        They are as old as platforms; that gates count on them is newer.
+        """
+        gates = self.program.contract.pack.gates
+        hooks = {hook.function for gate in gates for hook in gate.hooks}
         ancestors = {entry.dotted for entry in self.program.mro(symbol).classes[1:]}
         for method in symbol.facts.methods:
             if any(f"{ancestor}.{method.name}" in hooks for ancestor in ancestors):

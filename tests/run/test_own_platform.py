@@ -6,6 +6,7 @@ import pytest
 
 from tests.run.tree import Command, write
 
+METADATA = "vllm-0.30.0.dist-info/METADATA"
 ENGINE = {
     "vllm/__init__.py": "",
     "vllm/platforms/interface.py": """\
@@ -53,7 +54,7 @@ class GPUModelRunner:
     def local(self, lengths):
         return lengths // 2
 """,
-    "vllm-0.30.0.dist-info/METADATA": "Name: vllm\nVersion: 0.30.0\n",
+    METADATA: "Name: vllm\nVersion: 0.30.0\n",
 }
 PLATFORM = """\
 from vllm.platforms.interface import Platform
@@ -104,9 +105,11 @@ def findings(dcplint: Command, tmp_path: Path, **changed: str) -> list[tuple[str
     return [(f["code"], f["path"]) for f in report["findings"]]
 
 
+@pytest.mark.parametrize("release", ["0.30.0", "0.21.0"])
 def test_batches_of_a_platform_of_its_own_do_not_come_to_the_engines_builders(
-    dcplint: Command, tmp_path: Path
+    dcplint: Command, tmp_path: Path, release: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setitem(ENGINE, METADATA, ENGINE[METADATA].replace("0.30.0", release))
     assert findings(dcplint, tmp_path) == []
 
 
