@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from dcplint import run
+from dcplint import trees
 from dcplint.checks.base import Context, all_rules
 from dcplint.contracts.packs import find_packs
 from dcplint.findings.policy import Policy
@@ -19,8 +19,8 @@ def profile(tree: Path) -> None:
     """Print how long each stage and each rule takes; a rule pays for what it asks first."""
     spent: dict[str, float] = {}
     _timed(spent, "find files", index, "discover")
-    _timed(spent, "scan bytes", run, "build_index")
-    _timed(spent, "parse and link", run, "build_program")
+    _timed(spent, "scan bytes", trees, "build_index")
+    _timed(spent, "parse and link", trees, "build_program")
     started = time.process_time()
     rules = all_rules()
     _say("import rules", time.process_time() - started)
@@ -29,11 +29,11 @@ def profile(tree: Path) -> None:
     for engine in packs:
         packs[engine]
     _say("read packs", time.process_time() - started)
-    trees = run.open_trees(RunOptions(paths=(tree,), policy=Policy(frozenset())))
+    checked = trees.open_trees(RunOptions(paths=(tree,), policy=Policy(frozenset())))
     spent["scan bytes"] -= spent["find files"]
     for stage, seconds in spent.items():
         _say(stage, seconds)
-    for opened in trees:
+    for opened in checked:
         for engine_, program in opened.programs:
             context = Context(program, engine_.contract)
             for registered in rules:

@@ -5,8 +5,8 @@ from pathlib import Path
 from dcplint.checks.base import Context
 from dcplint.contracts.spec import parse_engine
 from dcplint.findings.policy import Policy
-from dcplint.run import open_trees
 from dcplint.run_options import RunOptions
+from dcplint.trees import open_trees
 
 
 def contexts(directory: Path, engine: str) -> list[Context]:
