@@ -43,6 +43,14 @@ def test_version_imports_click_and_nothing_else(tmp_path: Path) -> None:
     assert result.stdout.decode().split() == ["dcplint,", "version", __version__]
 
 
+def test_the_package_runs_as_the_command(tmp_path: Path) -> None:
+    code = "import runpy, sys; sys.argv[0] = 'm'; runpy.run_module('dcplint', run_name='__main__')"
+    result = dcplint("chekc", cwd=tmp_path, code=code)
+    assert result.returncode == 2 and b"Usage: dcplint" in result.stderr
+    kept = dcplint("check", cwd=tmp_path, code=code)
+    assert kept.returncode == 2 and b"no Python files found" in kept.stderr
+
+
 def test_every_command_is_there(capsys: pytest.CaptureFixture[str]) -> None:
     for name in commands.COMMANDS:
         with pytest.raises(SystemExit) as exit_:
