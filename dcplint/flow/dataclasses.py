@@ -52,7 +52,7 @@ def field_default(universe: Universe, symbol: ClassSymbol, name: str) -> bool | 
 def _of_field_call(universe: Universe, owner: ClassSymbol, place: Position) -> bool | None:
     """The same for `name: T = field(default=…)`, which stands at `place`."""
     text = universe.program.modules.text(owner.module.tree, owner.module.facts.path)
-    source = textwrap.dedent("\n".join(text.lines[place[0] - 1 : place[2]]))
+    source = textwrap.dedent(text.between(place[0], place[2]))
     try:
         (statement,) = ast.parse(source).body
     except (SyntaxError, ValueError):

@@ -254,12 +254,12 @@ def _containing(
     program: Program, module: Module, signs: frozenset[str], also: str = ""
 ) -> Iterator[tuple[FunctionFacts, Definition]]:
     """The functions of a module with one of `signs`, and with `also`, in their text."""
-    lines = program.modules.text(module.tree, module.facts.path).lines
-    if not any(sign in line for line in lines for sign in signs):
+    text = program.modules.text(module.tree, module.facts.path)
+    if not any(sign in text.text for sign in signs):
         return
     for facts in _functions(module):
-        own = lines[slice(*_span(facts))]
-        if any(s in line for line in own for s in signs) and any(also in line for line in own):
+        own = text.between(*facts.lines)
+        if any(sign in own for sign in signs) and also in own:
             node = program.function(module, facts)
             if node is not None:
                 yield facts, node
@@ -279,11 +279,11 @@ def replaced(program: Program, role: str) -> Iterator[Replaced]:
     """The statements in the checked tree that set `__class__` to a class of a role."""
     sign = REPLACING.decode()
     for module in program.checked:
-        lines = program.modules.text(module.tree, module.facts.path).lines
-        if not any(sign in line for line in lines):
+        text = program.modules.text(module.tree, module.facts.path)
+        if sign not in text.text:
             continue
         for facts in _functions(module):
-            if not any(sign in line for line in lines[slice(*_span(facts))]):
+            if sign not in text.between(*facts.lines):
                 continue
             node = program.function(module, facts)
             for inner in walk(node) if node is not None else ():
@@ -320,10 +320,10 @@ def handed(program: Program) -> Iterator[Handed]:
 
 
 def _handed_in(program: Program, module: Module, gate: Gate, way: Bypass) -> Iterator[Handed]:
-    lines = program.modules.text(module.tree, module.facts.path).lines
+    text = program.modules.text(module.tree, module.facts.path)
     owned = [(facts, None) for facts in module.facts.functions]
     for facts, owner in (*owned, *((m, c) for c in module.classes for m in c.facts.methods)):
-        if not any(f"{way.argument}=" in line for line in lines[slice(*_span(facts))]):
+        if f"{way.argument}=" not in text.between(*facts.lines):
             continue
         node = program.function(module, facts)
         scopes = _scopes(node, module)
@@ -365,10 +365,6 @@ def _functions(module: Module) -> Iterator[FunctionFacts]:
     yield from module.facts.functions
     for symbol in module.classes:
         yield from symbol.facts.methods
-
-
-def _span(facts: FunctionFacts) -> tuple[int, int]:
-    return facts.lines[0] - 1, facts.lines[1]
 
 
 def _scopes(

@@ -243,8 +243,8 @@ class Attributes:
                 continue
             for ancestor in self.hierarchy.linearize(metaclass).classes:
                 first, last = ancestor.facts.lines
-                lines = self.modules.text(ancestor.module.tree, ancestor.path).lines
-                if any(name in line for line in lines[first - 1 : last]):
+                source = self.modules.text(ancestor.module.tree, ancestor.path)
+                if name in source.between(first, last):
                     text = f"the metaclass {ancestor}"
                     fact = AttributeFact(
                         name, Setting.EXTERNAL, ancestor.facts.position, Expression("other", text)

@@ -115,8 +115,7 @@ def _mentions_dcp(
         frozenset(name.rpartition(".")[2] for name in (*vocabulary.groups, *vocabulary.merges))
     )
     words |= {derived.name for derived in program.contract.derived}
-    lines = program.modules.text(symbol.module.tree, symbol.path).lines
-    source = "\n".join(lines[facts.lines[0] - 1 : facts.lines[1]])
+    source = program.modules.source(symbol.module, facts)
     return any(word in source for word in words)
 
 

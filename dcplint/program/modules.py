@@ -223,8 +223,8 @@ class Modules:
         """The source of the function that `facts` describes."""
         key = (module, facts.lines)
         if key not in self._sources:
-            lines = self.text(module.tree, module.facts.path).lines
-            self._sources[key] = "\n".join(lines[facts.lines[0] - 1 : facts.lines[1]])
+            text = self.text(module.tree, module.facts.path)
+            self._sources[key] = text.between(*facts.lines)
         return self._sources[key]
 
     def _parsed_function(
@@ -232,7 +232,7 @@ class Modules:
     ) -> ast.FunctionDef | ast.AsyncFunctionDef:
         text = self.text(module.tree, module.facts.path)
         try:
-            return parse_function(text.lines, *lines)
+            return parse_function(text.between(*lines), *lines)
         except UnreadableSource:
             # What an outline takes for the function may be too little; the whole text tells.
             if module not in self._whole:

@@ -115,11 +115,11 @@ class Release:
         if found is None:
             return False
         module, facts = found
-        lines = self.modules.text(module.tree, module.facts.path).lines
-        if not any(name in line for line in lines[facts.lines[0] - 1 : facts.lines[1]]):
+        source = self.modules.source(module, facts)
+        if name not in source:
             return False
         try:
-            tree = parse_function(lines, *facts.lines)
+            tree = parse_function(source, *facts.lines)
         except UnreadableSource:
             return False
         return any(
@@ -130,8 +130,9 @@ class Release:
 
     def source_line(self, path: str, line: int) -> str | None:
         """One line of a file of the release."""
-        lines = self.modules.text(Tree.ENGINE, path).lines
-        return lines[line - 1] if 0 < line <= len(lines) and lines != [""] else None
+        text = self.modules.text(Tree.ENGINE, path)
+        there = text.text and 0 < line <= text.text.count("\n") + 1
+        return text.between(line, line) if there else None
 
     def _class(self, name: str) -> ClassSymbol | None:
         found = self._linker.absolute(name)

@@ -110,16 +110,16 @@ def _parse_lowered(text: str, outlined: Outline) -> tuple[ast.Module, dict[int, 
         raise UnreadableSource(f"cannot be parsed: {error}") from error
 
 
-def parse_function(lines: list[str], first: int, last: int) -> Definition:
-    """The function that stands in lines `first` to `last` (1-based, decorators included).
+def parse_function(source: str, first: int, last: int) -> Definition:
+    """The function `source`, which stands in lines `first` to `last` (1-based, with decorators).
 
     Line numbers and columns of the result are those of the file. Raises UnreadableSource.
     """
     # The function keeps its line numbers when as many lines stand before it as in the file; an
     # indented one needs a block to stand in.
-    opening = "if 1:" if lines[first - 1][:1] in " \t" else ""
+    opening = "if 1:" if source[:1] in (" ", "\t") else ""
     above = "\n" * (first - 2) + opening + "\n" if first > 1 else ""
-    return function_in(parse_text(above + "\n".join(lines[first - 1 : last])), first, last)
+    return function_in(parse_text(above + source), first, last)
 
 
 def function_in(tree: ast.Module, first: int, last: int) -> Definition:

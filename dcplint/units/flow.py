@@ -673,7 +673,7 @@ class UnitFlow:
         text = self.universe.program.modules.text(symbol.module.tree, symbol.path)
         found = []
         for line, column, end_line, end_column in symbol.facts.base_positions:
-            written = text.lines[line - 1].encode()[column:end_column].decode()
+            written = text.between(line, line).encode()[column:end_column].decode()
             if line == end_line and written.endswith("]"):
                 found.append(written.partition("[")[2][:-1].strip("'\" "))
         return found[0] if len(found) == 1 else ""

@@ -9,7 +9,7 @@ import pytest
 from dcplint.source import concrete, parse
 from dcplint.source.newer_syntax import lowered
 from dcplint.source.parse import parse_function, parse_outline, parse_text
-from dcplint.source.text import UnreadableSource
+from dcplint.source.text import SourceText, UnreadableSource
 
 # Each text ends in a class whose line tells whether lines were kept.
 NEWER = {
@@ -99,8 +99,8 @@ def test_outlines_and_functions_of_newer_texts(case: str) -> None:
     last = parsed.tree.body[-1]
     assert isinstance(last, ast.ClassDef) and last.lineno == text.count("\n") - 2
     assert parsed.ends[1] == 2
-    lines = text.split("\n")
-    assert parse_function(lines, last.lineno + 1, last.lineno + 2).lineno == last.lineno + 1
+    first, end = last.lineno + 1, last.lineno + 2
+    assert parse_function(SourceText(text).between(first, end), first, end).lineno == first
 
 
 def test_a_syntax_error_has_its_place() -> None:
@@ -128,7 +128,7 @@ DEEP = {
 PROGRAM = """
 import sys
 from dcplint.source.parse import parse_outline
-from dcplint.source.text import UnreadableSource
+from dcplint.source.text import SourceText, UnreadableSource
 from tests.source.test_newer_syntax import DEEP
 for case in DEEP:
     for error in ("", "try:\\n    pass\\nexcept* A:\\n    pass\\n", "x = = 1\\n"):
@@ -162,7 +162,7 @@ def test_a_huge_broken_text_is_not_worked_on(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_a_function_that_is_not_there() -> None:
     with pytest.raises(UnreadableSource, match="no function"):
-        parse_function(["x = 1"], 1, 1)
+        parse_function("x = 1", 1, 1)
 
 
 def test_warnings_of_checked_code_stay_its_own(recwarn: pytest.WarningsRecorder) -> None:
@@ -171,7 +171,6 @@ def test_warnings_of_checked_code_stay_its_own(recwarn: pytest.WarningsRecorder)
 
 
 def test_a_function_keeps_its_places() -> None:
-    lines = ["class A:", "    @d", "    def f(self):", "        return '''", "x'''", "    y = 1"]
-    node = parse_function(lines, 2, 5)
+    node = parse_function("    @d\n    def f(self):\n        return '''\nx'''", 2, 5)
     assert (node.lineno, node.col_offset, node.end_lineno) == (3, 4, 5)
     assert node.decorator_list[0].lineno == 2

@@ -77,6 +77,11 @@ def test_any_bytes_are_text_or_one_sentence(data: bytes, head: bytes) -> None:
 def test_lines_are_those_of_python() -> None:
     text = SourceText("a\x0cb\nc\x1cd\x85e\u2028f\n")
     assert text.lines == ["a\x0cb", "c\x1cd\x85e\u2028f", ""]
+    for first in range(-1, 6):
+        for last in range(-1, 6):
+            asked = text.lines[first - 1 : last] if 0 < first <= last else []
+            assert text.between(first, last) == "\n".join(asked)
+    assert SourceText("").between(1, 1) == ""
 
 
 @pytest.mark.parametrize(
