@@ -6,7 +6,6 @@ from dcplint.checks.base import Context
 from dcplint.contracts.model import Capability
 from dcplint.findings.changes import StateAttribute
 from dcplint.findings.model import Applicability, Fix, Tree
-from dcplint.program.attributes import Kind
 from dcplint.program.dcp_use import service
 from dcplint.program.symbols import ClassSymbol
 
@@ -53,12 +52,7 @@ def _heirs(
     program = context.program
     if program.is_engine_base(speaker) or program.abstract_methods(speaker) != frozenset():
         return ()  # it speaks for classes that are not there yet
-    return tuple(
-        symbol
-        for symbol in program.classes(capability.role)
-        if speaker in (said := program.promise(symbol, capability)).walked
-        and said.kind is Kind.DEFAULT
-    )
+    return program.heirs(speaker, capability)
 
 
 def _is_empty(context: Context, symbol: ClassSymbol, capability: Capability) -> bool:

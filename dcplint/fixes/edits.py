@@ -55,39 +55,46 @@ def make_edit(change: Change, lines: Sequence[str]) -> Edit | None:
     changed = _changed(change, module, lines) if module is not None else None
     if module is None or changed is None:
         return None
-    return _difference(module.code.split("\n"), changed.code.split("\n"), lines, scope.path)
+    return _difference(module.code.split("\n"), changed.code.split("\n"), lines, scope)
 
 
 def _parse(change: Change, lines: Sequence[str]) -> cst.Module | None:
-    """The lines of the scope, each at its own number."""
-    first = change.scope.line
-    text = "\n".join(lines[first - 1 : change.scope.end_line]) + "\n"
+    """The lines of the scope, and one above them."""
+    text = "\n".join(lines[change.scope.line - 1 : change.scope.end_line]) + "\n"
     if isinstance(change, StateAttribute):
         text = outline(text, ()).text  # what its methods do is of no interest
     # An indented class or function needs a block to stand in.
     opening = "if 1:" if text[:1] in " \t" else ""
-    return parse_concrete("\n" * (first - 2) + opening + "\n" + text if first > 1 else text)
+    return parse_concrete(f"{opening}\n{text}")
+
+
+def _above(scope: Location) -> int:
+    """How many lines of the file stand above the first of the module that is parsed."""
+    return scope.line - 2
 
 
 def _changed(change: Change, module: cst.Module, lines: Sequence[str]) -> cst.Module | None:
     if isinstance(change, StateAttribute):
         return state_attribute(change, module, lines)
-    if isinstance(change, PassArgument):
-        return pass_argument(change, module)
-    if isinstance(change, DropFallback):
-        return drop_fallback(change, module)
-    assert isinstance(change, CloneValue)
-    return clone_value(change, module)
+    at, above = change.at, _above(change.scope)
+    moved = replace(change, at=replace(at, line=at.line - above, end_line=at.end_line - above))
+    if isinstance(moved, PassArgument):
+        return pass_argument(moved, module)
+    if isinstance(moved, DropFallback):
+        return drop_fallback(moved, module)
+    assert isinstance(moved, CloneValue)
+    return clone_value(moved, module)
 
 
 def _difference(
-    old: Sequence[str], new: Sequence[str], lines: Sequence[str], path: str
+    old: Sequence[str], new: Sequence[str], lines: Sequence[str], scope: Location
 ) -> Edit | None:
     """The smallest run of lines in which two texts differ; within one line, of characters."""
+    path = scope.path
     before = _common(old, new)
     after = _common(old[before:][::-1], new[before:][::-1])
     gone, come = old[before : len(old) - after], new[before : len(new) - after]
-    first = before + 1
+    first = _above(scope) + before + 1
     if not gone and not come:
         return None
     if len(gone) == len(come) == 1:
@@ -95,14 +102,14 @@ def _difference(
         end = _common(gone[0][start:][::-1], come[0][start:][::-1])
         span = Location(path, first, start + 1, first, len(gone[0]) - end + 1)
         return Edit(span, come[0][start : len(come[0]) - end])
-    last = before + len(gone)
+    last = first + len(gone) - 1
     if last < len(lines):
         return Edit(Location(path, first, 1, last + 1, 1), "".join(f"{line}\n" for line in come))
     # The file ends here, and without a line end.
     end = len(lines[last - 1]) + 1
-    if not before:
+    if first == 1:
         return Edit(Location(path, 1, 1, last, end), "\n".join(come))
-    above = Location(path, before, len(lines[before - 1]) + 1, last, end)
+    above = Location(path, first - 1, len(lines[first - 2]) + 1, last, end)
     return Edit(above, "".join(f"\n{line}" for line in come))
 
 

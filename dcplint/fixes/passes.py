@@ -5,6 +5,7 @@ Nothing is written before the last pass, so no pass sees a tree that is half cha
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import unified_diff
@@ -75,11 +76,24 @@ class Fixed:
         """The lines of a unified diff, as `git apply` and `patch -p1` take it."""
         for path, data in sorted(self.after.items()):
             old, new = (EditableText.of(d).lines() for d in (self.before[path], data))
-            shown = name(path)
-            for line in unified_diff(old, new, f"a/{shown}", f"b/{shown}"):
+            before, after = (_quoted(f"{side}/{name(path)}") for side in "ab")
+            for line in unified_diff(old, new, before, after):
                 yield line.removesuffix("\n")
                 if not line.endswith("\n"):
                     yield "\\ No newline at end of file"
+
+
+def _quoted(name: str) -> str:
+    """A name as git writes it in a diff, where it may hold anything."""
+    if name.isprintable() and not set(name) & set('"\\'):
+        return f"{name}\t" if " " in name else name  # `patch` would end it at the space
+    return f'"{"".join(map(_spelt, os.fsencode(name)))}"'
+
+
+def _spelt(byte: int) -> str:
+    if byte in b'"\\':
+        return f"\\{byte:c}"
+    return chr(byte) if 0x20 <= byte < 0x7F else f"\\{byte:03o}"
 
 
 @dataclass(slots=True)

@@ -58,6 +58,9 @@ class Program:
     attributes: Attributes = field(init=False)
     _abstractness: Abstractness = field(init=False)
     _results: dict[tuple[ClassSymbol, str], ClassSymbol | None] = field(default_factory=dict)
+    _heirs: dict[tuple[str, str], dict[ClassSymbol, tuple[ClassSymbol, ...]]] = field(
+        default_factory=dict
+    )
     _spellings: dict[frozenset[str], frozenset[str]] = field(default_factory=dict)
     _locals: dict[tuple[Module, tuple[int, int]], tuple[Binding, ...]] = field(default_factory=dict)
 
@@ -187,6 +190,19 @@ class Program:
             reason = f"{accessor}() returns no class that can be known"
             return Resolution(Kind.UNKNOWN, place=said.place, reason=reason, walked=said.walked)
         return self.resolve(target, capability.name)
+
+    def heirs(self, speaker: ClassSymbol, capability: Capability) -> tuple[ClassSymbol, ...]:
+        """The classes that have a capability by default and look it up in `speaker` too."""
+        key = (capability.role, capability.name)
+        if key not in self._heirs:
+            found: dict[ClassSymbol, list[ClassSymbol]] = {}
+            for symbol in self.classes(capability.role):
+                said = self.promise(symbol, capability)
+                if said.kind is Kind.DEFAULT:
+                    for walked in said.walked:
+                        found.setdefault(walked, []).append(symbol)
+            self._heirs[key] = {walked: tuple(symbols) for walked, symbols in found.items()}
+        return self._heirs[key].get(speaker, ())
 
     def method(self, symbol: ClassSymbol, name: str) -> Method | None:
         """The method that a call of `name` on `symbol` runs; None where it is not known."""

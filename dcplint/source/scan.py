@@ -283,7 +283,8 @@ def _modules(scans: Mapping[str, Scan], reached: set[bytes]) -> set[bytes]:
 
 
 def _last_part(path: str) -> bytes:
-    return path.removesuffix(".py").removesuffix("/__init__").rpartition("/")[2].encode()
+    last = path.removesuffix(".py").removesuffix("/__init__").rpartition("/")[2]
+    return last.encode(errors="surrogateescape")  # a path may be no text
 
 
 def _near(waiting: Mapping[str, Scan], reached: set[bytes], modules: set[bytes]) -> list[str]:

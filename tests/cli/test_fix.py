@@ -10,6 +10,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from dcplint.cli.main import main
+from tests.cli.test_process import NAMES as ODD_NAMES
 from tests.run.tree import SILENT, Command, write
 
 AGAINST = ("--engine", "vllm==0.29.0")
@@ -46,6 +48,25 @@ def test_diff_writes_nothing_and_can_be_applied(dcplint: Command, project: Path)
         assert (project / "src/mine.py").read_text() == FIXED
         dcplint("check", "--diff", *AGAINST)
         assert (dcplint.status, dcplint.out) == (0, "")
+
+
+def test_diffs_of_files_with_odd_names_can_be_applied(
+    project: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    """Names that are no text, too; what is found in them is found at all."""
+    (project / "src/mine.py").unlink()
+    write(project, dict.fromkeys(ODD_NAMES, SILENT))
+    for apply in (["git", "apply"], ["patch", "-p1"]):
+        if not shutil.which(apply[0]):
+            continue
+        with pytest.raises(SystemExit) as exit_:
+            main(["check", "--diff", *AGAINST])
+        assert exit_.value.code == 1
+        diff = capfdbinary.readouterr().out
+        assert b"\x1b" not in diff
+        subprocess.run(apply, input=diff, cwd=project, check=True, capture_output=True)
+        assert {(project / name).read_text() for name in ODD_NAMES} == {FIXED}
+        write(project, dict.fromkeys(ODD_NAMES, SILENT))
 
 
 def test_only_files_that_were_named_are_changed(dcplint: Command, project: Path) -> None:

@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Callable
 
+import libcst as cst
 import pytest
 
 from dcplint.findings.changes import (
@@ -13,8 +14,10 @@ from dcplint.findings.changes import (
     StateAttribute,
 )
 from dcplint.findings.model import Location, Tree
+from dcplint.fixes import edits
 from dcplint.fixes.edits import make_edit
 from dcplint.fixes.files import EditableText
+from dcplint.source.concrete import parse_concrete
 
 SIBLINGS = ("supports_dcp", "can_return_lse_for_decode")
 
@@ -251,3 +254,20 @@ def test_a_fallback_is_dropped(before: str, after: str | None) -> None:
     wanted = [t for t in tests if "None" in ast.unparse(t)] or tests
     found = made(text, DropFallback(scope, span(wanted[0]), "p"))
     assert found == (None if after is None else "def f(p):\n" + after)
+
+
+@pytest.mark.parametrize("opening", ["", "if x:\n    "])
+def test_only_the_scope_is_parsed_however_far_down_it_stands(
+    opening: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parsed: list[str] = []
+
+    def parse(text: str) -> cst.Module | None:
+        parsed.append(text)
+        return parse_concrete(text)
+
+    monkeypatch.setattr(edits, "parse_concrete", parse)
+    text, above = f"{opening}class A(B): pass\n", "x = 1\n" * 1_000
+    after = state(text)
+    assert after is not None and state(above + text) == above + after
+    assert parsed[0] == parsed[1]

@@ -6,7 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from dcplint.contracts.model import Capability
 from dcplint.data import data_dir
+from dcplint.program.attributes import Resolution
+from dcplint.program.program import Program
+from dcplint.program.symbols import ClassSymbol
 from tests.run.tree import Command, write, write_engine, write_plugin
 
 AGAINST = {
@@ -199,3 +203,28 @@ class OwnImpl(AttentionImpl):
     )
     found = findings(dcplint, tmp_path, "--engine", "vllm==0.30.0")
     assert found == [("DCP104", "impl", "OwnImpl")]
+
+
+def test_twice_as_many_silent_classes_ask_twice_as_much(
+    dcplint: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    promise = Program.promise
+
+    def counted(program: Program, symbol: ClassSymbol, capability: Capability) -> Resolution:
+        asked.append(capability.name)
+        return promise(program, symbol, capability)
+
+    monkeypatch.setattr(Program, "promise", counted)
+    counts = []
+    for number in (20, 40):
+        files = {
+            f"m{n}.py": OWN.replace("True", "False").replace("Own", f"Own{n}")
+            for n in range(number)
+        }
+        asked.clear()
+        tree = write(tmp_path / str(number), files)
+        found = findings(dcplint, tree, "--engine", "vllm==0.29.0", "--no-cache", "-j1")
+        assert len(found) == number
+        counts.append(len(asked))
+    assert counts[1] <= 2.2 * counts[0]
