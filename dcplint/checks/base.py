@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from dcplint.flow.outputs import OutputFlow
     from dcplint.program.program import Program
     from dcplint.units.flow import UnitFlow
+    from dcplint.units.ranks import Ranks
 
 DOC_SECTIONS = (
     "What it flags",
@@ -97,6 +98,15 @@ class Context:
         from dcplint.units.flow import UnitFlow
 
         return UnitFlow(self.fields.universe, self.fields.tracer.scenario)
+
+    @cached_property
+    def ranks(self) -> Ranks:
+        """Who computes with the rank, in the modules that do; worked out when first asked for."""
+        from dcplint.flow.scenario import Scenario
+        from dcplint.flow.universe import Universe
+        from dcplint.units.ranks import Ranks
+
+        return Ranks(Scenario(Universe(self.program, self.program.find_ranked())))
 
     @cached_property
     def outputs(self) -> OutputFlow:

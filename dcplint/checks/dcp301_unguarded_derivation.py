@@ -68,6 +68,7 @@ from dcplint.units.expressions import written
 from dcplint.units.flow import UNITS
 from dcplint.units.lattice import Value
 from dcplint.units.proof import counterexample, local_lengths
+from dcplint.units.ranks import Ranks
 from dcplint.units.roles import Role, role
 
 RULE = Rule(
@@ -115,19 +116,16 @@ def _derivations(context: Context) -> Iterator[tuple[Function, Derivation]]:
                 length = context.units.sharded(site.function, site.call)
                 if length is not None:
                     yield site.function, (site.statement, site.call, length)
-    seen: set[Function] = set()
-    for rank in context.contract.vocabulary.ranks:
-        for function in universe.mentioning(rank, _DIVIDES):
-            owner = function.owner
-            if owner is not None and function not in seen:
-                seen.add(function)
-                if function.module.tree is Tree.PROJECT and program.roles(owner) & _CONSUMERS:
-                    yield from ((function, found) for found in _open_coded(function))
+    ranks = context.units.ranks
+    for function in ranks.functions(_DIVIDES):
+        owner = function.owner
+        if function.module.tree is Tree.PROJECT and owner and program.roles(owner) & _CONSUMERS:
+            yield from ((function, found) for found in _open_coded(function, ranks))
 
 
-def _open_coded(function: Function) -> Iterator[Derivation]:
+def _open_coded(function: Function, ranks: Ranks) -> Iterator[Derivation]:
     """The arithmetic of a function that is the local length, in all of its variables' values."""
-    for entry in written(function):
+    for entry in written(function, ranks):
         for node in local_lengths(entry.meaning):
             lengths = [n for n in walk(node) if isinstance(n, ast.expr) and role(n) is Role.LENGTH]
             if lengths and counterexample(node, False) is None:

@@ -36,8 +36,9 @@ The expression's own function runs for every length of a small batch on every ra
 
 ## Known limits
 An expression with anything else in it, or two lengths, is left alone: what cannot be evaluated is
-unknown. Names tell which part a variable plays. Arithmetic without the rank (caps, workspace sizes,
-topology) is another quantity. A formula without the interleave size is left alone where its module,
+unknown. Names tell which part a variable plays, save for rank and size, which are followed from the
+process group and the configuration. Arithmetic without the rank (caps, workspace sizes, topology)
+is another quantity. A formula without the interleave size is left alone where its module,
 a class above its own or a caller tests that size at all, whatever the test is for.
 """
 
@@ -56,7 +57,6 @@ from dcplint.findings.model import Evidence, Finding, Role, Severity
 from dcplint.flow.functions import Function, callee_name
 from dcplint.flow.graph import Node
 from dcplint.flow.origins import Frame
-from dcplint.flow.universe import Universe
 from dcplint.source.location import Tree
 from dcplint.units.expressions import written
 from dcplint.units.flow import KEEPING, loaded, operands
@@ -70,6 +70,7 @@ from dcplint.units.proof import (
     local_lengths,
     piece_example,
 )
+from dcplint.units.ranks import Ranks
 from dcplint.units.roles import Role as Part
 from dcplint.units.roles import role
 
@@ -82,7 +83,7 @@ RULE = Rule(
     probe="the function that holds the expression, for every length of a small batch on every rank",
 )
 
-_DIVIDES = ("//", "%", "divmod", "cdiv", "div(", "divide(")
+_DIVIDES = re.compile(r"//|%|divmod|cdiv|div\(|divide\(")
 _RIGHT = "(L // (N*I)) * I + clamp(L % (N*I) - r*I, 0, I)"
 _FAULTS = {
     Fault.WRONG: "is not it",
@@ -111,35 +112,22 @@ class _Wrong:
 
 def check(context: Context) -> Iterator[Finding]:
     """Yield a finding per expression that is wrong, and per local length changed in place."""
-    program = context.program
-    universe = Universe(program, program.find_ranked())
-    ranks = context.contract.vocabulary.ranks
-    interleaving = Interleaving(universe) if context.contract.vocabulary.interleaves else None
-    seen: set[Function] = set()
-    for word in dict.fromkeys(w for rank in ranks for w in (rank, rank.upper())):
-        for function in universe.mentioning(word):
-            if function in seen:
-                continue
-            seen.add(function)
-            text = _text(context, function)
-            if any(sign in text for sign in _DIVIDES):
-                whole = bool(_WHOLE.search(surroundings(context, function)))
-                for wrong in _wrong(function, interleaving, whole):
-                    yield _finding(context, function, wrong)
+    ranks = context.ranks
+    takes_chunks = bool(context.contract.vocabulary.interleaves)
+    interleaving = Interleaving(ranks.universe) if takes_chunks else None
+    for function in ranks.functions(_DIVIDES):
+        whole = bool(_WHOLE.search(surroundings(context, function)))
+        for wrong in _wrong(function, ranks, interleaving, whole):
+            yield _finding(context, function, wrong)
     yield from _changed(context)
     yield from _moved(context)
     yield from _divided(context)
     yield from _pieces(context)
 
 
-def _text(context: Context, function: Function) -> str:
-    lines = context.program.modules.text(function.module.tree, function.module.facts.path).lines
-    return "\n".join(lines[function.node.lineno - 1 : function.node.end_lineno])
-
-
 def surroundings(context: Context, function: Function) -> str:
     """The function's text, and its class's: where an interleave size would be looked at."""
-    text = _text(context, function)
+    text = context.ranks.text(function)
     owner = function.owner
     if owner is not None:
         lines = context.program.modules.text(owner.module.tree, owner.path).lines
@@ -148,11 +136,13 @@ def surroundings(context: Context, function: Function) -> str:
     return text.lower().replace("repeat_interleave", "")
 
 
-def _wrong(function: Function, interleaving: Interleaving | None, whole: bool) -> Iterator[_Wrong]:
+def _wrong(
+    function: Function, ranks: Ranks, interleaving: Interleaving | None, whole: bool
+) -> Iterator[_Wrong]:
     """The wrong formulas of a function, each once."""
     found: dict[Position, _Wrong] = {}
     right: set[Position] = set()
-    for entry in written(function):
+    for entry in written(function, ranks):
         for node in local_lengths(entry.meaning):
             place = position(node) if hasattr(node, "lineno") else position(entry.node)
             example = counterexample(node, interleaving is not None, whole)

@@ -52,7 +52,6 @@ from dcplint.facts.expressions import shorten
 from dcplint.facts.positions import position
 from dcplint.findings.model import Finding, Severity
 from dcplint.flow.functions import Function
-from dcplint.flow.universe import Universe
 from dcplint.source.location import Tree
 from dcplint.units.expressions import written
 from dcplint.units.lattice import LENGTHS, Space, Value
@@ -77,20 +76,14 @@ def check(context: Context) -> Iterator[Finding]:
 
 
 def _owners(context: Context) -> Iterator[Finding]:
-    universe = Universe(context.program, context.program.find_ranked())
-    seen: set[Function] = set()
-    for rank in context.contract.vocabulary.ranks:
-        for word in (rank, rank.upper()):
-            for function in universe.mentioning(word):
-                if function not in seen:
-                    seen.add(function)
-                    if "interleave" not in surroundings(context, function):
-                        yield from _findings(context, function)
+    for function in context.ranks.functions():
+        if "interleave" not in surroundings(context, function):
+            yield from _findings(context, function)
 
 
 def _findings(context: Context, function: Function) -> Iterator[Finding]:
     told: set[str] = set()  # by what it says: a variable stands for its value wherever it is used
-    for entry in written(function):
+    for entry in written(function, context.ranks):
         for node in ast.walk(entry.meaning):
             example = _example(node)
             said = ast.dump(node) if example is not None else ""

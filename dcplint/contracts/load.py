@@ -58,6 +58,8 @@ _WORDS = {  # kinds of term, and what their names are
     "ranks": "a name",
     "interleaves": "a name",
     "groups": "a dotted name",
+    "group-ranks": "a name",
+    "group-sizes": "a name",
     "merges": "a dotted name",
     "collectives": "a name",
     "syncs": "a dotted name",

@@ -383,7 +383,7 @@ class KernelArgument:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One word of the vocabulary. `kind` is the field of `Vocabulary` it belongs to.
+    """One word of the vocabulary. `kind` is the key of the pack it stands under.
 
     base: of a merge, the parameter that says whether the LSEs are natural logarithms. per_shard: of
     an argument of attention kernels, that each rank may pass it for its shard just as one rank
@@ -405,6 +405,7 @@ class Vocabulary:
     sizes, ranks: attribute and parameter names holding the DCP world size and rank.
     interleaves: names holding the interleave size; where there is none, it is 1 everywhere.
     groups: dotted names of functions that return the DCP process group.
+    group_ranks, group_sizes: attributes of a group: this rank's place in it, and how many it has.
     merges: dotted names of functions and classes that merge partial outputs by LSE over ranks.
     collectives: methods of a group that exchange tensors.
     syncs: dotted names of context managers that allow waiting for the device.
@@ -417,6 +418,8 @@ class Vocabulary:
     ranks: tuple[str, ...] = ()
     interleaves: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
+    group_ranks: tuple[str, ...] = ()
+    group_sizes: tuple[str, ...] = ()
     merges: tuple[str, ...] = ()
     collectives: tuple[str, ...] = ()
     syncs: tuple[str, ...] = ()
@@ -430,7 +433,8 @@ class Vocabulary:
         names: dict[str, list[str]] = {}
         for term in terms:
             names.setdefault(term.kind, []).append(term.name)
-        return cls(**{kind: tuple(words) for kind, words in names.items()}, neutral=neutral)
+        found = {kind.replace("-", "_"): tuple(words) for kind, words in names.items()}
+        return cls(**found, neutral=neutral)
 
 
 class Coverage(enum.Enum):

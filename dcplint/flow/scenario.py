@@ -24,6 +24,7 @@ from dcplint.program.guards import Guards
 from dcplint.program.symbols import ClassSymbol, FunctionSymbol
 
 _DEPTH = 8
+_LINKS = 40  # names in terms of names, for one that holds a size, a rank or a group
 
 Meaning = tuple[Function, ast.expr]
 """An expression that a name may stand for, and the function it is evaluated in."""
@@ -38,7 +39,8 @@ class Scenario:
     lookup: Lookup = field(init=False)
     _active: set[tuple[Function, str]] = field(default_factory=set)
     _truths: dict[tuple[Function, str], bool | None] = field(default_factory=dict)
-    _sizes: dict[tuple[Function, str], bool] = field(default_factory=dict)
+    _kinds: dict[tuple[Function, str], bool] = field(default_factory=dict)
+    _depth: int = 0
     _attributes: dict[tuple[ClassSymbol, str], list[Meaning]] = field(default_factory=dict)
     _reachable: dict[Function, set[Node]] = field(default_factory=dict)
     _bound: dict[Function, Mapping[str, list[ast.expr | None]]] = field(default_factory=dict)
@@ -47,6 +49,9 @@ class Scenario:
         self.lookup = Lookup(self.universe)
         contract = self.universe.program.contract
         self._guards = Guards(contract.vocabulary, on=self.on)
+        self._groups = frozenset(contract.vocabulary.groups)
+        self._group_ranks = contract.vocabulary.group_ranks
+        self._group_sizes = contract.vocabulary.group_sizes
         self._derived = frozenset(derived.name for derived in contract.derived)
 
     def can_run(self, function: Function, statement: ast.stmt) -> bool:
@@ -128,26 +133,19 @@ class Scenario:
         """Whether `node` is the DCP process group, by its getter or by what it was set to."""
         if self._guards.is_group(node):
             return True
-        key = (function, f"group {dumped(node)}")
-        if key in self._active or len(self._active) > _DEPTH:
-            return False
-        self._active.add(key)
-        try:
-            if isinstance(node, ast.Call):
-                dotted = dotted_name(node.func)
-                if dotted is not None:
-                    program = self.universe.program
-                    found = program.linker.name(function.module, dotted, function.scopes)
-                    if isinstance(found, FunctionSymbol):
-                        name = f"{found.module.facts.name}.{found.facts.name}"
-                    else:
-                        name = getattr(found, "dotted", "")
-                    return name in program.contract.vocabulary.groups
-                return False
-            values = self.meanings(function, node)
-            return bool(values) and all(self.is_group(where, value) for where, value in values)
-        finally:
-            self._active.discard(key)
+        if isinstance(node, ast.Call) and self._called(function, node) in self._groups:
+            return True
+        return self._is_always(function, node, self.is_group)
+
+    def _called(self, function: Function, call: ast.Call) -> str:
+        """The absolute dotted name of what is called, as far as imports tell."""
+        dotted = dotted_name(call.func)
+        if dotted is None:
+            return ""
+        found = self.universe.program.linker.name(function.module, dotted, function.scopes)
+        if isinstance(found, FunctionSymbol):
+            return f"{found.module.facts.name}.{found.facts.name}"
+        return getattr(found, "dotted", "")
 
     def is_exclusive(self, function: Function, test: ast.expr) -> bool:
         """Whether `test` holds with DCP on, and never without."""
@@ -185,26 +183,68 @@ class Scenario:
 
     def is_size(self, function: Function, node: ast.expr) -> bool:
         """Whether `node` is the DCP world size, by its name or by what it was set to."""
-        if self._guards.is_size(node):
+        if self._guards.is_size(node) or self._is_of_group(function, node, self._group_sizes):
             return True
+        return self._is_always(function, node, self.is_size, 1)
+
+    def is_rank(self, function: Function, node: ast.expr) -> bool:
+        """Whether `node` is this rank's place in the DCP group, by its name or what it was set to.
+
+        Where there may be no group, it is set to 0.
+        """
+        if self._guards.is_rank(node) or self._is_of_group(function, node, self._group_ranks):
+            return True
+        return self._is_always(function, node, self.is_rank, 0)
+
+    def _is_of_group(self, function: Function, node: ast.expr, names: tuple[str, ...]) -> bool:
+        """Whether `node` is one of these attributes of the DCP process group."""
+        return (
+            isinstance(node, ast.Attribute)
+            and node.attr in names
+            and self.is_group(function, node.value)
+        )
+
+    def _is_always(
+        self,
+        function: Function,
+        node: ast.expr,
+        asked: Callable[[Function, ast.expr], bool],
+        alone: int | None = None,
+    ) -> bool:
+        """Whether all that `node` may stand for is what is `asked` for.
+
+        alone: what may stand in for it where there is but one rank.
+        """
         if isinstance(node, ast.NamedExpr):
-            return self.is_size(function, node.value)
-        key = (function, dumped(node))
-        if key not in self._sizes:
-            self._sizes[key] = False  # a size defined in terms of itself is none
-            values = self.meanings(function, node)
-            if isinstance(node, ast.Attribute) and node.attr in ("world_size", "size"):
-                groups = self.meanings(function, node.value)
-                self._sizes[key] = bool(groups) and all(self._guards.is_group(v) for _, v in groups)
-            if not self._sizes[key]:
-                self._sizes[key] = bool(values) and all(self.is_size(w, v) for w, v in values)
-        return self._sizes[key]
+            return asked(function, node.value)
+        key = (function, f"{asked.__name__} {dumped(node)}")
+        if key not in self._kinds:
+            if self._depth > _LINKS:
+                return False
+            self._kinds[key] = False  # what is defined in terms of itself is nothing
+            self._depth += 1
+            values = [
+                value
+                for value in self._values(function, node)
+                if alone is None or not _is_constant(value[1], alone)
+            ]
+            self._kinds[key] = bool(values) and all(asked(*value) for value in values)
+            self._depth -= 1
+        return self._kinds[key]
+
+    def _values(self, function: Function, node: ast.expr) -> list[Meaning]:
+        """The sides of a conditional expression that can be taken, or what a name stands for."""
+        if not isinstance(node, ast.IfExp):
+            return self.meanings(function, node)
+        truth = self.truth(function, node.test)
+        sides = [node.body, node.orelse] if truth is None else []
+        return [(function, side) for side in sides or [node.body if truth else node.orelse]]
 
     def is_group_size(self, node: ast.expr) -> bool:
         """Whether `node` asks the DCP process group for its size, then and there."""
         return (
             isinstance(node, ast.Attribute)
-            and node.attr in ("world_size", "size")
+            and node.attr in self._group_sizes
             and self._guards.is_group(node.value)
         )
 
@@ -320,6 +360,10 @@ def _combined(test: ast.BoolOp, values: list[bool | None]) -> bool | None:
     if deciding in values:
         return deciding
     return None if None in values else not deciding
+
+
+def _is_constant(node: ast.expr, value: int) -> bool:
+    return isinstance(node, ast.Constant) and node.value == value
 
 
 def _is_number(node: ast.expr) -> bool:

@@ -9,6 +9,7 @@ from typing import TypeGuard
 from dcplint.facts.expressions import dotted_name
 from dcplint.flow.functions import Function
 from dcplint.flow.listing import Classes, Listing, Setting
+from dcplint.flow.values import element_of, unpacked
 from dcplint.program.symbols import ClassSymbol
 
 _DEPTH = 4
@@ -165,12 +166,20 @@ def _settings(listing: Listing, owner: ClassSymbol, name: str) -> Iterator[Setti
                 yield method, None, None
                 return
             for node in method.mentions.get(name, ()):
-                if isinstance(node, ast.Assign) and any(_is_own(t, name) for t in node.targets):
-                    yield method, node.value, None
+                if isinstance(node, ast.Assign):
+                    yield from ((method, value, None) for value in _given(node, name))
                 elif isinstance(node, ast.AnnAssign) and _is_own(node.target, name):
                     yield method, node.value, node.annotation
                 elif isinstance(node, ast.AugAssign) and _is_own(node.target, name):
                     yield method, ast.BinOp(node.target, node.op, node.value), None
+
+
+def _given(node: ast.Assign, name: str) -> Iterator[ast.expr]:
+    """What an assignment gives `self.name`, as one of several things too."""
+    for target in node.targets:
+        for inner, element in unpacked(target, ()):
+            if _is_own(inner, name):
+                yield element_of(node.value, element)
 
 
 def _is_own(target: ast.expr, name: str) -> bool:

@@ -127,3 +127,14 @@ def unpacked(target: ast.expr, element: Path) -> Iterator[tuple[ast.expr, Path]]
             yield from unpacked(inner, (*element, index - len(target.elts) if after else index))
     else:
         yield target, element
+
+
+def element_of(value: ast.expr, element: Path) -> ast.expr:
+    """One of the things that a value is unpacked into; an expression of what it is at least."""
+    for index in element:
+        given = value.elts if isinstance(value, (ast.Tuple, ast.List)) else []
+        if isinstance(index, int) and 0 <= index < len(given):
+            value = given[index]
+        else:
+            value = ast.Subscript(value, ast.Constant(index), ast.Load())
+    return value

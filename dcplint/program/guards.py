@@ -81,7 +81,7 @@ class Guards:
             return node.id in self.aliases or node.id in self.vocabulary.sizes
         if isinstance(node, ast.Attribute):
             return node.attr in self.vocabulary.sizes or (
-                node.attr in ("world_size", "size") and self.is_group(node.value)
+                node.attr in self.vocabulary.group_sizes and self.is_group(node.value)
             )
         if (
             isinstance(node, ast.Call)
@@ -98,7 +98,7 @@ class Guards:
             return node.id in self.vocabulary.ranks
         return isinstance(node, ast.Attribute) and (
             node.attr in self.vocabulary.ranks
-            or (node.attr in ("rank", "rank_in_group") and self.is_group(node.value))
+            or (node.attr in self.vocabulary.group_ranks and self.is_group(node.value))
         )
 
     def is_group(self, node: ast.expr) -> bool:

@@ -19,7 +19,7 @@ from dcplint.source.text import UnreadableSource
 _WINDOW = 120  # bytes before the name
 _OPERATED_ON = re.compile(rb"\)*\s*(?:[-+*/%<>]|[=!]=)")
 _OPERATOR = re.compile(rb"(?:[-+*/%<>]=?|[=!]=)\s*\(*(?:self\.)?\Z")
-_RENAMING = re.compile(rb"(?:\A|\n)[ \t]+\w+ = (?:self\.)?\Z")
+_RENAMING = re.compile(rb"(?:\A|\n)[ \t]+[\w.]+ = (?:[\w.]+\.)?\Z")
 _WORD_ENDS = re.compile(rb"\w\Z")
 
 
@@ -34,20 +34,30 @@ def field_words(pack: Pack) -> frozenset[bytes]:
 
 
 def rank_words(pack: Pack) -> frozenset[bytes]:
-    """What a module that computes with a rank mentions: its names, as constants of kernels too."""
+    """What a module that computes with a rank mentions: its names, as constants of kernels too,
+    or what gives the group."""
     ranks = pack.vocabulary.ranks
-    return frozenset(word.encode() for rank in ranks for word in (rank, rank.upper()))
+    names = frozenset(word.encode() for rank in ranks for word in (rank, rank.upper()))
+    return names | _getters(pack)
+
+
+def _getters(pack: Pack) -> frozenset[bytes]:
+    return frozenset(name.rpartition(".")[2].encode() for name in pack.vocabulary.groups)
 
 
 def ranked_modules(index: Index, modules: Modules, contract: Contract) -> Iterator[Module]:
     """The modules of the checked tree that compute with a rank, or give it another name."""
     words = rank_words(contract.pack)
+    getters = _getters(contract.pack)
+    attributes = [name.encode() for name in contract.vocabulary.group_ranks]
     names = index.names
     paths = {path for word in words for path in index.mentioning(word)}
     for path in sorted(paths):
         data = index.read(path)
-        if not any(_is_computed_with(data, word) for word in words):
-            continue
+        if not any(_is_computed_with(data, word) for word in words - getters):
+            asks = any(name in data for name in attributes)
+            if not asks or not any(getter in data for getter in getters):
+                continue
         module = modules.load(modules.trees[0], path, names[path])
         if module is not None:
             yield module

@@ -5,16 +5,19 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from dcplint.facts.expressions import dotted_name
 from dcplint.flow.functions import Function, blocks, callee_name, expressions
 from dcplint.source.tree import copied, walk
 from dcplint.units.evaluate import ELEMENTWISE
+from dcplint.units.ranks import Ranks
 from dcplint.units.roles import Role, role
 
 _OPAQUE = ast.Name("?")
 _PATHS = 24
 _LARGE = 120
+_NAMING = (ast.Name, ast.Attribute, ast.Call)
 _CARRIERS = (ast.BinOp, ast.Name, ast.Attribute, ast.Compare, ast.UnaryOp, ast.IfExp, ast.Subscript)
 Env = Mapping[str, ast.expr]
 
@@ -28,12 +31,13 @@ class Written:
     meaning: ast.expr
 
 
-def written(function: Function) -> Iterator[Written]:
+def written(function: Function, ranks: Ranks) -> Iterator[Written]:
     """Every expression of the function that computes with the rank, by path.
 
-    A variable that is set in a loop or in another way than by an assignment is opaque.
+    Rank and size are given names that say what they are. A variable that is set in a loop or in
+    another way than by an assignment is opaque.
     """
-    slice_ = _Slice.of(function)
+    slice_ = _Slice.of(function, ranks.named(function))
     if slice_.roots:
         found: list[Written] = []
         _block(function.node.body, [{}], slice_, found)
@@ -44,16 +48,18 @@ def written(function: Function) -> Iterator[Written]:
 class _Slice:
     """The statements that matter.
 
-    roots: those that compute with the rank. needed: the variables that go into them.
+    roots: those that compute with the rank. needed: the variables that go into them. named: what
+    rank and size are called besides.
     """
 
     roots: frozenset[ast.stmt]
     needed: frozenset[str]
+    named: Mapping[str, str]
 
     @classmethod
-    def of(cls, function: Function) -> _Slice:
+    def of(cls, function: Function, named: Mapping[str, str]) -> _Slice:
         assigned = [
-            (_stored(target), set(_leaves(node.value)))
+            (_stored(target), set(_leaves(node.value, named)))
             for node in function.homes
             if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)) and node.value
             for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
@@ -65,16 +71,16 @@ class _Slice:
             for expression in expressions(node)
             for inner in walk(expression)
             if isinstance(inner, (ast.BinOp, ast.Compare))
-            and any(leaf in tainted or _is_rank_name(leaf) for leaf in _leaves(inner))
+            and any(leaf in tainted or _is_rank_name(leaf) for leaf in _leaves(inner, named))
         }
-        needed = {leaf for root in roots for e in expressions(root) for leaf in _leaves(e)}
+        needed = {leaf for root in roots for e in expressions(root) for leaf in _leaves(e, named)}
         before = -1
         while len(needed) > before:
             before = len(needed)
             for targets, leaves in assigned:
                 if targets & needed:
                     needed |= leaves
-        return cls(frozenset(roots), frozenset(needed))
+        return cls(frozenset(roots), frozenset(needed), named)
 
     def matters(self, node: ast.stmt) -> bool:
         """Whether a statement, or one inside it, computes with the rank or sets what goes in."""
@@ -96,31 +102,31 @@ def _closed(
     return names
 
 
-def _leaves(node: ast.AST) -> Iterator[str]:
+def _leaves(node: ast.AST, named: Mapping[str, str]) -> Iterator[str]:
     """The dotted names that an expression computes with, not what it hands to other functions."""
+    if named and isinstance(node, _NAMING) and (name := named.get(ast.dump(node))):
+        yield name
+        return
     if isinstance(node, (ast.Name, ast.Attribute)):
         dotted = dotted_name(node)
         if dotted is not None:
             yield dotted
-        elif isinstance(node, ast.Attribute) and role(node) is Role.RANK:
-            yield node.attr
         return
     if isinstance(node, ast.Call):
         for argument in node.args:
-            yield from _leaves(argument)
+            yield from _leaves(argument, named)
         if isinstance(node.func, ast.Attribute):
-            yield from _leaves(node.func.value)
+            yield from _leaves(node.func.value, named)
         for keyword in node.keywords:
             if keyword.arg in ("min", "max", "a_min", "a_max"):
-                yield from _leaves(keyword.value)
+                yield from _leaves(keyword.value, named)
         return
     for child in ast.iter_child_nodes(node):
-        yield from _leaves(child)
+        yield from _leaves(child, named)
 
 
 def _is_rank_name(dotted: str) -> bool:
-    name = dotted.rpartition(".")[2]
-    return name == "rank_in_group" or role(ast.Name(name)) is Role.RANK
+    return role(ast.Name(dotted.rpartition(".")[2])) is Role.RANK
 
 
 def _block(
@@ -141,22 +147,24 @@ def _statement(node: ast.stmt, env: Env, slice_: _Slice, found: list[Written]) -
         return [env]
     if node in slice_.roots and not isinstance(node, ast.AugAssign):
         targets = node.targets if isinstance(node, ast.Assign) else []
-        read = (expression for expression in expressions(node) if expression not in targets)
-        found += (Written(node, expression, _put_in(expression, env)) for expression in read)
+        read = (e for e in expressions(node) if e not in targets)
+        found += (
+            Written(node, expression, _put_in(expression, env, slice_.named)) for expression in read
+        )
     if isinstance(node, (ast.Return, ast.Raise, ast.Continue, ast.Break)):
         return []
     if isinstance(node, ast.If):
         sides = (_block(side, [env], slice_, found) for side in (node.body, node.orelse))
         return [after for side in sides for after in side]
     if isinstance(node, ast.Assign):
-        return [_assigned(node.targets, node.value, env)]
+        return [_assigned(node.targets, node.value, env, slice_)]
     if isinstance(node, ast.AnnAssign) and node.value is not None:
-        return [_assigned([node.target], node.value, env)]
+        return [_assigned([node.target], node.value, env, slice_)]
     if isinstance(node, ast.AugAssign):
         changed = ast.BinOp(_loaded(node.target), node.op, node.value)
         if node in slice_.roots:
-            found.append(Written(node, node.value, _put_in(changed, env)))
-        return [_assigned([node.target], changed, env)]
+            found.append(Written(node, node.value, _put_in(changed, env, slice_.named)))
+        return [_assigned([node.target], changed, env, slice_)]
     if isinstance(node, (ast.With, ast.AsyncWith)):
         return _block(node.body, [env], slice_, found)
     unsettled = {**env, **dict.fromkeys(_stored(node), _OPAQUE)}
@@ -165,21 +173,21 @@ def _statement(node: ast.stmt, env: Env, slice_: _Slice, found: list[Written]) -
     return [unsettled]
 
 
-def _assigned(targets: list[ast.expr], value: ast.expr, env: Env) -> Env:
+def _assigned(targets: list[ast.expr], value: ast.expr, env: Env, slice_: _Slice) -> Env:
     after = dict(env)
     for target in targets:
         if isinstance(target, ast.Name):
-            after[target.id] = _held(target, value, env)
+            after[target.id] = _held(target, value, env, slice_)
         elif isinstance(target, ast.Tuple) and _is_divmod(value):
             for index, element in enumerate(target.elts):
                 if isinstance(element, ast.Name):
                     half = ast.Subscript(value, ast.Constant(index))
-                    after[element.id] = _put_in(half, env)
+                    after[element.id] = _put_in(half, env, slice_.named)
         elif isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
             if len(target.elts) == len(value.elts):
                 for element, part in zip(target.elts, value.elts, strict=True):
                     if isinstance(element, ast.Name):
-                        after[element.id] = _put_in(part, env)
+                        after[element.id] = _put_in(part, env, slice_.named)
         else:
             after.update(dict.fromkeys(_stored(target), _OPAQUE))
             # What is stored into a part of a tensor changes what the whole holds.
@@ -191,14 +199,14 @@ def _assigned(targets: list[ast.expr], value: ast.expr, env: Env) -> Env:
     return after
 
 
-def _held(target: ast.Name, value: ast.expr, env: Env) -> ast.expr:
+def _held(target: ast.Name, value: ast.expr, env: Env, slice_: _Slice) -> ast.expr:
     """What a variable is given, where that can be arithmetic."""
     if isinstance(value, _CARRIERS):
-        held = _put_in(value, env)
+        held = _put_in(value, env, slice_.named)
         # What lengths differ by is a length of its own, like that of the context alone.
         return target if role(target) is Role.LENGTH and _is_difference(held) else held
     if isinstance(value, ast.Call) and callee_name(value).rstrip("_") in ELEMENTWISE:
-        return _put_in(value, env)
+        return _put_in(value, env, slice_.named)
     if isinstance(value, ast.Call) and callee_name(value) == "load" and role(target) is None:
         # What a kernel loads is what the pointer points to.
         pointers = [n for a in value.args[:1] for n in ast.walk(a) if isinstance(n, ast.Name)]
@@ -271,8 +279,15 @@ def _is_opaque(node: ast.AST) -> bool:
 
 
 class _PutIn(ast.NodeTransformer):
-    def __init__(self, env: Env) -> None:
+    def __init__(self, env: Env, named: Mapping[str, str]) -> None:
         self.env = env
+        self.named = named
+
+    def visit(self, node: ast.AST) -> Any:
+        """What is known for the rank or the size is called so."""
+        if self.named and isinstance(node, _NAMING) and (name := self.named.get(ast.dump(node))):
+            return ast.copy_location(ast.Name(name, ast.Load()), node)
+        return super().visit(node)
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         """A variable is what it was given; a length that is merely fetched keeps its name."""
@@ -284,6 +299,6 @@ class _PutIn(ast.NodeTransformer):
         return value
 
 
-def _put_in(node: ast.expr, env: Env) -> ast.expr:
-    found = _PutIn(env).visit(copied(node))
+def _put_in(node: ast.expr, env: Env, named: Mapping[str, str]) -> ast.expr:
+    found: ast.expr = _PutIn(env, named).visit(copied(node))
     return _OPAQUE if sum(1 for _ in walk(found)) > _LARGE else found

@@ -12,6 +12,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from dcplint.contracts.model import Localizer
 from dcplint.facts.expressions import dotted_name, shorten
@@ -41,6 +42,7 @@ from dcplint.units.lattice import (
     joined,
 )
 from dcplint.units.proof import is_cap
+from dcplint.units.ranks import Ranks
 
 _DEPTH = 24  # values in terms of values
 _CALLS = 3  # calls into calls
@@ -129,6 +131,11 @@ class UnitFlow:
         found = joined(self._evaluate(_Frame(function), place, node) for place, node in asked)
         self._spent[function] = self._steps
         return found
+
+    @cached_property
+    def ranks(self) -> Ranks:
+        """Which expressions are the rank or the size here."""
+        return Ranks(self.scenario)
 
     # Expressions
 
@@ -721,10 +728,12 @@ class UnitFlow:
         return joined(values) if values else None
 
     def _set(self, method: Function, value: ast.expr, calls: int) -> Iterator[Abstract]:
-        for statement in method.homes:
-            if getattr(statement, "value", None) is value:
+        for statement, nodes in method.own_nodes.items():
+            if any(node is value for node in nodes):
                 for place in method.graph.at(statement):
                     yield self._evaluate(_Frame(method, None, calls + 1), place, value)
+                return
+        yield None  # part of something that is not listed there
 
 
 class _Untouched:

@@ -1,7 +1,8 @@
 """Which part a name plays in length arithmetic: length, world size, rank, interleave size or ratio.
 
 Engines, kernels and plugins spell these in few ways (`dcp_world_size`, `CP_SIZE`, `cp_interleave`),
-as attributes, parameters and compile-time constants alike, so the last name decides.
+as attributes, parameters and compile-time constants alike, so the last name decides. What rank and
+size are called besides is `units.ranks`' to say.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ _INDEX = frozenset({"pos", "position", "positions", "slot", "slots"})
 _OTHER = frozenset(
     {"local", "block", "blocks", "page", "pages", "head", "heads", "rank", "ranks", "layer", "max"}
 )
-_GROUP = {"world_size": "size", "rank_in_group": "rank"}
+
+SIZE, RANK = "dcp_world_size", "dcp_rank"
+"""What the size and the rank are called where a name must say what they are."""
 
 
 class Role(enum.Enum):
@@ -37,12 +40,7 @@ class Role(enum.Enum):
 
 
 def role(node: ast.expr) -> Role | None:
-    """The part that a name, an attribute or an attribute of the DCP group plays."""
-    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Call):
-        callee = dotted_name(node.value.func) or ""
-        if callee.rpartition(".")[2] == "get_dcp_group" and node.attr in _GROUP:
-            return Role.SIZE if _GROUP[node.attr] == "size" else Role.RANK
-        return None
+    """The part that a name or an attribute plays, as far as its name tells."""
     dotted = dotted_name(node)
     if dotted is None:
         return None

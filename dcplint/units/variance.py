@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from dcplint.facts.expressions import dotted_name
+from dcplint.facts.expressions import dotted_name, shorten
 from dcplint.flow.functions import Function, callee_name
 from dcplint.flow.graph import Edge, Node, Role
 from dcplint.units.flow import UnitFlow
@@ -209,8 +209,8 @@ class Variance:
     def _variant(self, function: Function, at: Node, node: ast.expr, steps: int) -> Mark | None:
         """What makes `node` differ between ranks; None where nothing is known to."""
         for leaf in self._leaves(function, node):
-            if role(leaf) is Part.RANK:
-                return Mark(function, leaf, f"{dotted_name(leaf)} differs between ranks")
+            if self._is_rank(function, leaf):
+                return Mark(function, leaf, f"{shorten(leaf)} differs between ranks")
             value = self.units.before_node(function, at, leaf)
             if isinstance(value, Value):
                 unit = value.unit
@@ -226,10 +226,16 @@ class Variance:
                         return found
         return None
 
+    def _is_rank(self, function: Function, node: ast.expr) -> bool:
+        return role(node) is Part.RANK or self.units.scenario.is_rank(function, node)
+
     def _leaves(self, function: Function, node: ast.expr) -> Iterator[ast.expr]:
         """The names that a value depends on; not through shapes, collectives and None tests."""
         if isinstance(node, (ast.Name, ast.Attribute)):
             if isinstance(node, ast.Attribute) and node.attr in _SHAPES:
+                return
+            if self._is_rank(function, node):
+                yield node
                 return
             if dotted_name(node) is not None:
                 yield node

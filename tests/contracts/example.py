@@ -142,6 +142,10 @@ vocabulary:
     - {name: interleave_size, source: toy#1}
   groups:
     - {name: toy.select.group, source: toy/select.py:7@2.0.0}
+  group-ranks:
+    - {name: rank_in_group, source: toy#1}
+  group-sizes:
+    - {name: world_size, source: toy#1}
   merges:
     - {name: toy.fast.merge, releases: ">=2", source: toy/fast.py:14@2.0.0}
   collectives:

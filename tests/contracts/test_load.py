@@ -71,6 +71,7 @@ def test_loads_every_kind_of_fact(tmp_path: Path) -> None:
         ("dcp_rank",),
         ("toy.select.group",),
     )
+    assert (words.group_ranks, words.group_sizes) == (("rank_in_group",), ("world_size",))
     assert (words.merges, words.collectives) == (("toy.fast.merge",), ("all_gather",))
     assert words.neutral == ("torch", "abc")
 
