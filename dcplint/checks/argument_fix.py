@@ -9,11 +9,11 @@ from dcplint.facts.expressions import dotted_name
 from dcplint.facts.positions import position
 from dcplint.findings.changes import PassArgument
 from dcplint.findings.model import Applicability, Fix
-from dcplint.program.program import Method
+from dcplint.flow.functions import Function
 
 
 def pass_on(
-    context: Context, method: Method, call: ast.Call, name: str, value: ast.expr
+    context: Context, function: Function, call: ast.Call, name: str, value: ast.expr
 ) -> Fix | None:
     """Pass the attribute of the impl that the sibling passes.
 
@@ -24,10 +24,9 @@ def pass_on(
     dotted = dotted_name(value) or ""
     terms = context.contract.pack.terms
     per_shard = {term.name for term in terms if term.kind == "semantics" and term.per_shard}
-    if name not in per_shard or not dotted.startswith("self."):
+    if name not in per_shard or not dotted.startswith("self.") or not function.is_method:
         return None
-    program, module = context.program, method.owner.module
-    first, last = method.facts.lines
-    scope = program.location(module, (first, 0, last, 0))
+    program, module, node = context.program, function.module, function.node
+    scope = program.location(module, (node.lineno, 0, node.end_lineno or node.lineno, 0))
     change = PassArgument(scope, program.location(module, position(call)), name, dotted)
     return Fix(f"pass `{name}={dotted}`", Applicability.UNSAFE, change)

@@ -1,8 +1,9 @@
 """The kernel call of the DCP branch leaves out an argument that its sibling passes.
 
 ## What it flags
-An impl whose method branches on DCP, where the branch (or the method that it calls) runs the same
-kernel as the code beside it and leaves out an argument that changes the result: attention sinks,
+An impl whose method does one thing with DCP and another without (by a branch, by an early return,
+by an expression that chooses a call, a method or an argument), where the former, or a helper that
+it calls, runs the same kernel and leaves out an argument that changes the result: attention sinks,
 the soft cap, the window, slopes, scales of quantized tensors, the number of splits. Lengths, block
 tables, causal flags and schedules differ between the branches on purpose.
 
@@ -47,8 +48,10 @@ class MyImpl(AttentionImpl):
 The impl decodes with the argument set to something that matters, with DCP and without.
 
 ## Known limits
-Only keyword arguments are compared, and one level of calls. An argument that any kernel call of the
-DCP branch passes counts as passed, and so does one whose value that code mentions at all.
+Only keyword arguments are compared, those of mappings that can be read included, and three levels
+of calls. An argument that any kernel call of the DCP branch passes counts as passed, and so does
+one whose value that code mentions at all, or code that it comes to on every way. A function that
+branches on DCP and is no method of the impl is not looked at by itself.
 """
 
 from __future__ import annotations
@@ -58,11 +61,10 @@ from collections.abc import Iterator
 
 from dcplint.checks.argument_fix import pass_on
 from dcplint.checks.base import Context, Rule
-from dcplint.checks.branch_calls import Branch, Call, branches, is_same_kernel
-from dcplint.facts.expressions import dotted_name, shorten
+from dcplint.facts.expressions import shorten
 from dcplint.facts.positions import position
 from dcplint.findings.model import Evidence, Finding, Role, Severity
-from dcplint.flow.functions import callee_name
+from dcplint.flow.branches import Branch, Call, given_names, is_same_kernel
 from dcplint.flow.outputs import OutputFlow
 from dcplint.program.symbols import ClassSymbol
 
@@ -82,51 +84,52 @@ def check(context: Context) -> Iterator[Finding]:
     told: set[object] = set()
     semantic = frozenset(context.contract.vocabulary.semantics)
     for symbol in program.classes("impl"):
-        for branch in branches(program, symbol):
-            for call, sibling, name in _dropped(branch, semantic):
-                key = (call.method.owner.module, position(call.node), name)
+        for branch in context.outputs.branches(symbol):
+            for call, sibling, name, value in _dropped(branch, semantic):
+                key = (call.function.module, position(call.node), name)
                 if key in told:
                     continue
                 told.add(key)
-                if _is_refused(context.outputs, symbol, sibling.given[name]):
-                    continue
-                yield _finding(context, call, sibling, name)
+                if not _is_refused(context.outputs, symbol, value):
+                    yield _finding(context, call, sibling, name, value)
 
 
-def _dropped(branch: Branch, semantic: frozenset[str]) -> Iterator[tuple[Call, Call, str]]:
-    """(call, sibling, argument) for what no kernel call of the branch passes."""
+def _dropped(
+    branch: Branch, semantic: frozenset[str]
+) -> Iterator[tuple[Call, Call, str, ast.expr]]:
+    """(call, sibling, argument, value) for what no kernel call of the branch passes."""
     for sibling in branch.beside:
         wanted = semantic & sibling.given.keys()
         same = [call for call in branch.inside if is_same_kernel(call, sibling)]
-        same.sort(key=lambda call: position(call.node))
+        same.sort(key=lambda call: (call.frame.depth, position(call.node)))
         if not wanted or not same or any(call.is_open for call in same):
             continue
-        passed = {name for call in branch.inside for name in call.given}
+        passed = {name for call in branch.along for name in call.given}
         for name in sorted(wanted - passed):
-            value = dotted_name(sibling.given[name])
-            if value is not None and value.rpartition(".")[2] not in branch.mentions:
-                yield same[0], sibling, name
+            value = sibling.given[name]
+            names = given_names(value)
+            if value is not None and names and not names & branch.mentions:
+                yield same[0], sibling, name, value
 
 
 def _is_refused(flow: OutputFlow, symbol: ClassSymbol, value: ast.expr) -> bool:
     """Whether the class cannot run under DCP, or not with this argument."""
     if not flow.may_run(symbol):
         return True
-    name = (dotted_name(value) or "").rpartition(".")[2]
-    refused = {(f"{name} is None", True), (name, False)}
+    names = given_names(value)
+    refused = {said for name in names for said in ((f"{name} is None", True), (name, False))}
     return any(len(clause) == 1 and clause <= refused for clause in flow.refused.of(symbol))
 
 
-def _finding(context: Context, call: Call, sibling: Call, name: str) -> Finding:
+def _finding(context: Context, call: Call, sibling: Call, name: str, value: ast.expr) -> Finding:
     program = context.program
-    kernel = callee_name(call.node)
-    mine, other = (c.method.facts.qualname for c in (call, sibling))
-    where = program.location(sibling.method.owner.module, position(sibling.node))
+    mine, other = (c.function.qualname for c in (call, sibling))
+    where = program.location(sibling.function.module, position(sibling.node))
     return RULE.finding(
-        f"`{mine}` runs `{kernel}` under DCP without `{name}`, which `{other}` passes without DCP "
-        f"({name}={shorten(sibling.given[name])})",
-        program.location(call.method.owner.module, position(call.node.func)),
+        f"`{mine}` runs `{call.name}` under DCP without `{name}`, which `{other}` passes without "
+        f"DCP ({name}={shorten(value)})",
+        program.location(call.function.module, position(call.node.func)),
         symbol=mine,
         evidence=(Evidence(f"{other} passes {name} here", where, Role.ORIGIN),),
-        fix=pass_on(context, call.method, call.node, name, sibling.given[name]),
+        fix=pass_on(context, call.function, call.node, name, value),
     )

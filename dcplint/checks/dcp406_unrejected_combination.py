@@ -63,16 +63,16 @@ combines with DCP, and validation that lives in an engine's configuration, is no
 from __future__ import annotations
 
 import ast
-import builtins
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from dcplint.checks import capability_evidence
 from dcplint.checks.base import Context, Rule
-from dcplint.checks.branch_calls import Branch, Call, branches, is_same_kernel
-from dcplint.facts.expressions import dotted_name, shorten
+from dcplint.facts.expressions import shorten
 from dcplint.facts.positions import position
 from dcplint.findings.model import Evidence, Finding, Role, Severity
-from dcplint.flow.functions import Function, callee_name
+from dcplint.flow.branches import Branch, Call, given_names, is_same_kernel
+from dcplint.flow.clauses import Literal
+from dcplint.flow.functions import callee_name
 from dcplint.flow.mappings import keywords
 from dcplint.program.attributes import Kind
 from dcplint.program.symbols import ClassSymbol
@@ -95,7 +95,7 @@ def check(context: Context) -> Iterator[Finding]:
     told: set[object] = set()
     for symbol in program.classes("impl"):
         found = [
-            *((call, finding) for branch in branches(program, symbol)
+            *((call, finding) for branch in context.outputs.branches(symbol)
               for call, finding in _lost(context, symbol, branch)),
             *_interleaved(context, symbol),
         ]  # fmt: skip
@@ -108,49 +108,55 @@ def check(context: Context) -> Iterator[Finding]:
 def _lost(
     context: Context, symbol: ClassSymbol, branch: Branch
 ) -> Iterator[tuple[object, Finding]]:
-    inside = [call for call in branch.inside if _is_kernel(context, call)]
+    kernels = context.outputs.kernels
+    inside = [call for call in branch.inside if kernels.kernel(call.scope, call.runs) is not None]
     # One kernel on both sides is DCP404's, and so are the arguments that it tells of.
     same = [s for s in branch.beside if any(is_same_kernel(c, s) for c in branch.inside)]
     dropped = {name for sibling in same for name in sibling.given}
+    semantic = frozenset(context.contract.vocabulary.semantics)
+    told = [c.given[_CAUSAL] for c in branch.along if _CAUSAL in c.given]
     for sibling in branch.beside:
         fixed = [c for c in inside if is_same_kernel(c, sibling) and _is_true(c.given.get(_CAUSAL))]
-        varies = not isinstance(sibling.given.get(_CAUSAL), (ast.Constant, type(None)))
-        told = {c.given[_CAUSAL] for c in branch.inside if _CAUSAL in c.given}
-        if fixed and varies and all(isinstance(node, ast.Constant) for node in told):
-            name = (dotted_name(sibling.given[_CAUSAL]) or "").rpartition(".")[2]
-            if name and name not in branch.mentions and not _holds(context, symbol, name, True):
-                yield fixed[0].node, _fixed(context, fixed[0], sibling)
+        causal = sibling.given.get(_CAUSAL)
+        if fixed and causal is not None and all(isinstance(node, ast.Constant) for node in told):
+            if _is_lost(context, symbol, branch, causal, lambda name: {(name, True)}):
+                yield fixed[0].node, _fixed(context, fixed[0], sibling, causal)
         if not inside or any(c.is_open for c in inside) or sibling in same:
             continue
-        if isinstance(sibling.node.func, ast.Name) and hasattr(builtins, sibling.node.func.id):
-            continue  # `dict(softcap=…)` makes what a kernel is given
-        passed = {name for call in branch.inside for name in call.given} | dropped
-        for name in sorted(set(context.contract.vocabulary.semantics) & sibling.given.keys()):
-            attribute = (dotted_name(sibling.given[name]) or "").rpartition(".")[2]
-            known = _holds(context, symbol, f"{attribute} is None", True)
-            known = known or _holds(context, symbol, attribute, False)
-            if attribute and name not in passed and attribute not in branch.mentions and not known:
-                yield (inside[0].node, name), _unserved(context, inside[0], sibling, name)
+        passed = {name for call in branch.along for name in call.given} | dropped
+        for name in sorted((semantic & sibling.given.keys()) - passed):
+            value = sibling.given[name]
+            if value is not None and _is_lost(context, symbol, branch, value, _off):
+                found = _unserved(context, inside[0], sibling, name, value)
+                yield (inside[0].node, name), found
 
 
-def _is_kernel(context: Context, call: Call) -> bool:
-    function = _function(context, call)
-    return function is not None and (
-        context.outputs.kernels.kernel(function, call.node.func) is not None
+def _off(name: str) -> set[Literal]:
+    return {(f"{name} is None", True), (name, False)}
+
+
+def _is_lost(
+    context: Context,
+    symbol: ClassSymbol,
+    branch: Branch,
+    value: ast.expr,
+    harmless: Callable[[str], set[Literal]],
+) -> bool:
+    """Whether a branch has nothing of `value`, and constructors don't see to it that none is due.
+
+    harmless: what they would have to see to.
+    """
+    names = given_names(value)
+    said = context.outputs.refused.of(symbol)
+    return (
+        bool(names)
+        and not names & branch.mentions
+        and not any(frozenset({literal}) in said for n in names for literal in harmless(n))
     )
-
-
-def _function(context: Context, call: Call) -> Function | None:
-    return context.outputs.universe.function(call.method.owner.module, call.method.facts)
 
 
 def _is_true(node: ast.expr | None) -> bool:
     return isinstance(node, ast.Constant) and node.value is True
-
-
-def _holds(context: Context, symbol: ClassSymbol, test: str, value: bool) -> bool:
-    """Whether constructors see to it that a test always comes out as `value`."""
-    return frozenset({(test, value)}) in context.outputs.refused.of(symbol)
 
 
 def _interleaved(context: Context, symbol: ClassSymbol) -> Iterator[tuple[object, Finding]]:
@@ -188,31 +194,30 @@ def _interleaved(context: Context, symbol: ClassSymbol) -> Iterator[tuple[object
                 )
 
 
-def _fixed(context: Context, call: Call, sibling: Call) -> Finding:
-    value = shorten(sibling.given[_CAUSAL])
+def _fixed(context: Context, call: Call, sibling: Call, causal: ast.expr) -> Finding:
     return _finding(
         context, call, sibling,
-        f"`{call.method.facts.qualname}` runs `{callee_name(call.node)}` with causal=True under "
-        f"DCP, where `{sibling.method.facts.qualname}` passes {value}; nothing refuses DCP for "
-        "batches that are not causal",
+        f"`{call.function.qualname}` runs `{call.name}` with causal=True under "
+        f"DCP, where `{sibling.function.qualname}` passes {shorten(causal)}; nothing refuses DCP "
+        "for batches that are not causal",
     )  # fmt: skip
 
 
-def _unserved(context: Context, call: Call, sibling: Call, name: str) -> Finding:
+def _unserved(context: Context, call: Call, sibling: Call, name: str, value: ast.expr) -> Finding:
     return _finding(
         context, call, sibling,
-        f"`{call.method.facts.qualname}` runs `{callee_name(call.node)}` under DCP, which gets "
-        f"nothing of {shorten(sibling.given[name])}; without DCP `{callee_name(sibling.node)}` "
+        f"`{call.function.qualname}` runs `{call.name}` under DCP, which gets "
+        f"nothing of {shorten(value)}; without DCP `{sibling.name}` "
         f"takes it as `{name}`, and nothing refuses it with DCP",
     )  # fmt: skip
 
 
 def _finding(context: Context, call: Call, sibling: Call, message: str) -> Finding:
     program = context.program
-    beside = program.location(sibling.method.owner.module, position(sibling.node))
+    beside = program.location(sibling.function.module, position(sibling.node))
     return RULE.finding(
         message,
-        program.location(call.method.owner.module, position(call.node.func)),
-        symbol=call.method.facts.qualname,
+        program.location(call.function.module, position(call.node.func)),
+        symbol=call.function.qualname,
         evidence=(Evidence("without DCP this runs", beside, Role.ORIGIN),),
     )

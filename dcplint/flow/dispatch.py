@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from dcplint.facts.expressions import dotted_name
 from dcplint.flow.functions import Function
 from dcplint.flow.kernels import Kernels
+from dcplint.flow.types import classes_of, narrowed
 from dcplint.flow.universe import Universe
 from dcplint.program.symbols import ClassSymbol
 
@@ -39,6 +40,24 @@ class Dispatch:
                 return self.method(node.attr, function.owner)
         found = self.universe.callees(function, call)
         return found[0] if len(found) == 1 and found[0].owner is None else None
+
+    def method_of_another(
+        self, function: Function, call: ast.Call, statement: ast.stmt
+    ) -> Function | None:
+        """The one method that `call` runs of an object whose class is known."""
+        if not isinstance(call.func, ast.Attribute):
+            return None
+        receiver = call.func.value
+        if not narrowed(self.universe, function, statement, receiver):
+            if not classes_of(self.universe, function, receiver):
+                return None
+        found = self.universe.callees(function, call, statement)
+        return found[0] if len(found) == 1 else None
+
+    def is_of_it(self, function: Function) -> bool:
+        """Whether `self` in a function is an instance of the class."""
+        classes = self.universe.program.mro(self.symbol).classes
+        return function.owner is None or function.owner in classes
 
     def method(self, name: str, after: ClassSymbol | None = None) -> Function | None:
         """The class's method of that name; the one behind `after` in its order, where given."""

@@ -38,7 +38,7 @@ class Kernels:
     ) -> Iterator[T]:
         dotted = dotted_name(callee)
         if dotted is not None:
-            names = self._names(function, dotted)
+            names = self.names(function, dotted)
             yield from (described[name] for name in sorted(names & described.keys()))
 
     @cached_property
@@ -57,7 +57,7 @@ class Kernels:
         terms = (term for term in contract.pack.terms if term.kind == "merges")
         return tuple(term for term in terms if contract.effective in term.releases)
 
-    def _names(self, function: Function, dotted: str) -> frozenset[str]:
+    def names(self, function: Function, dotted: str) -> frozenset[str]:
         """The absolute names that `dotted` may stand for: its own, and those it is imported by."""
         key = (function, dotted)
         if key not in self._found:

@@ -9,7 +9,7 @@ anybody who might add to them.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from dcplint.flow.functions import Function, argument, written_keywords
@@ -19,6 +19,11 @@ from dcplint.flow.types import classes_of
 _WORK = 32  # variables and functions followed for one call
 _READING = frozenset({"clear", "copy", "get", "items", "keys", "pop", "popitem", "values"})
 _PLAIN = frozenset({"abstractmethod", "classmethod", "override", "staticmethod"})
+
+Passed = tuple[str, "ast.expr | None"]
+"""A keyword argument, and its value where an expression is that."""
+
+Runs = Callable[[Function, ast.stmt], bool]
 
 
 class _UnreadableError(Exception):
@@ -30,10 +35,24 @@ def keywords(lookup: Lookup, function: Function, call: ast.Call) -> frozenset[st
 
     None where that cannot be read.
     """
+    found = arguments(lookup, function, call)
+    return None if found is None else frozenset(found)
+
+
+def arguments(
+    lookup: Lookup, function: Function, call: ast.Call, runs: Runs = lambda *_: True
+) -> Mapping[str, ast.expr | None] | None:
+    """What `keywords` names, each with its value, or None where several are possible or unknown.
+
+    runs: whether a statement runs at all; what the others add to a mapping is left out.
+    """
+    found: dict[str, ast.expr | None] = {}
     try:
-        return frozenset(_Reader(lookup).passed(function, call))
+        for name, value in _Reader(lookup, runs).passed(function, call):
+            found[name] = value if found.get(name, value) is value else None
     except _UnreadableError:
         return None
+    return found
 
 
 def may_pass(lookup: Lookup, function: Function, call: ast.Call, name: str) -> bool:
@@ -47,20 +66,21 @@ class _Reader:
     """Reads the mappings of one call. What is followed already adds nothing a second time."""
 
     lookup: Lookup
+    runs: Runs
     _followed: set[tuple[Function, str]] = field(default_factory=set)
 
-    def passed(self, function: Function, call: ast.Call) -> Iterator[str]:
+    def passed(self, function: Function, call: ast.Call) -> Iterator[Passed]:
         for keyword in written_keywords(call):
             if keyword.arg is not None:
-                yield keyword.arg
+                yield keyword.arg, keyword.value
             else:
                 yield from self._keys(function, keyword.value)
 
-    def _keys(self, function: Function, node: ast.expr) -> Iterator[str]:
+    def _keys(self, function: Function, node: ast.expr) -> Iterator[Passed]:
         """The keys that a mapping may hold."""
         if isinstance(node, ast.Dict):
             for key, value in zip(node.keys, node.values, strict=True):
-                yield from self._keys(function, value) if key is None else (_text(key),)
+                yield from self._keys(function, value) if key is None else ((_text(key), value),)
         elif isinstance(node, ast.Call):
             yield from self._made(function, node)
         elif isinstance(node, ast.Name):
@@ -72,7 +92,7 @@ class _Reader:
             for part in parts:
                 yield from self._keys(function, part)
 
-    def _made(self, function: Function, call: ast.Call) -> Iterator[str]:
+    def _made(self, function: Function, call: ast.Call) -> Iterator[Passed]:
         """The keys of what a call returns."""
         callee = call.func
         if isinstance(callee, ast.Name) and callee.id == "dict":
@@ -99,13 +119,13 @@ class _Reader:
             raise _UnreadableError
         return found
 
-    def _added(self, function: Function, call: ast.Call) -> Iterator[str]:
+    def _added(self, function: Function, call: ast.Call) -> Iterator[Passed]:
         """The keys that `dict(…)` or `mapping.update(…)` is given."""
         for given in call.args:
             yield from self._keys(function, given)
         yield from self.passed(function, call)
 
-    def _variable(self, function: Function, name: str) -> Iterator[str]:
+    def _variable(self, function: Function, name: str) -> Iterator[Passed]:
         """The keys of what a variable holds, wherever in its function."""
         if not self._is_new(function, name):
             return
@@ -116,9 +136,10 @@ class _Reader:
         if any(name in inner.mentions for inner in function.nested):
             raise _UnreadableError
         for statement in function.mentions.get(name, ()):
-            yield from self._stated(function, statement, name)
+            if self.runs(function, statement):
+                yield from self._stated(function, statement, name)
 
-    def _handed(self, function: Function, name: str) -> Iterator[str]:
+    def _handed(self, function: Function, name: str) -> Iterator[Passed]:
         """The keys of what callers pass for a parameter; `**rest` takes what has no other."""
         sites = self.lookup.universe.callers(function)
         if not sites or self.lookup.escapes(function):
@@ -127,42 +148,50 @@ class _Reader:
         for site in sites:
             if rest is not None and rest.arg == name:
                 taken = set(function.parameters) - {name}
-                yield from (k for k in self.passed(site.function, site.call) if k not in taken)
+                yield from (p for p in self.passed(site.function, site.call) if p[0] not in taken)
                 continue
             given = argument(function, site.call, name)
             if given is None:
                 raise _UnreadableError
             yield from self._keys(site.function, given)
 
-    def _stated(self, function: Function, statement: ast.stmt, name: str) -> Iterator[str]:
+    def _stated(self, function: Function, statement: ast.stmt, name: str) -> Iterator[Passed]:
         """The keys that one statement gives `name`; what it else does with it must be harmless."""
         nodes = function.own_nodes[statement]
         known: set[int] = set()
         for user in (statement, *nodes):
             for mention, given in self._used(function, user, name):
-                known.add(id(mention))
-                yield from given
+                if id(mention) not in known:
+                    known.add(id(mention))
+                    yield from given
         mentions = (node for node in nodes if _is_named(node, name))
         if any(id(mention) not in known for mention in mentions):
             raise _UnreadableError
 
     def _used(
         self, function: Function, node: ast.AST, name: str
-    ) -> Iterator[tuple[ast.expr, Iterable[str]]]:
+    ) -> Iterator[tuple[ast.expr, Iterable[Passed]]]:
         """What a node that holds `name` directly adds to it, with the place that names it."""
         if isinstance(node, (ast.Assign, ast.AnnAssign)):
             for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
                 if _is_named(target, name):
                     yield target, self._keys(function, node.value) if node.value else ()
+                elif isinstance(target, ast.Subscript) and _is_named(target.value, name):
+                    yield target.value, ((_text(target.slice), node.value),)
         elif isinstance(node, ast.AugAssign) and isinstance(node.op, ast.BitOr):
             if _is_named(node.target, name):
                 yield node.target, self._keys(function, node.value)
         elif isinstance(node, ast.Subscript) and _is_named(node.value, name):
-            yield node.value, (_text(node.slice),) if isinstance(node.ctx, ast.Store) else ()
+            yield (
+                node.value,
+                ((_text(node.slice), None),) if isinstance(node.ctx, ast.Store) else (),
+            )
         elif isinstance(node, ast.Call):
             callee = node.func
             if isinstance(callee, ast.Attribute) and _is_named(callee.value, name):
                 yield callee.value, self._called(function, callee.attr, node)
+            elif isinstance(callee, ast.Name) and callee.id == "dict":
+                yield from ((given, ()) for given in node.args if _is_named(given, name))
         elif isinstance(node, ast.keyword) and node.arg is None and _is_named(node.value, name):
             yield node.value, ()
         elif isinstance(node, (ast.Dict, ast.Compare, ast.Return, ast.If)):
@@ -170,12 +199,12 @@ class _Reader:
                 if _is_named(value, name):
                     yield value, ()
 
-    def _called(self, function: Function, method: str, call: ast.Call) -> Iterable[str]:
+    def _called(self, function: Function, method: str, call: ast.Call) -> Iterable[Passed]:
         """The keys that a method of a mapping adds to it."""
         if method == "update":
             return self._added(function, call)
         if method == "setdefault" and call.args:
-            return (_text(call.args[0]),)
+            return ((_text(call.args[0]), None),)
         if method not in _READING:
             raise _UnreadableError
         return ()

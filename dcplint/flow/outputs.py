@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from dcplint.contracts.model import Output
+from dcplint.flow.branches import Branch, Branches
 from dcplint.flow.clauses import can_hold
 from dcplint.flow.dispatch import Dispatch
 from dcplint.flow.functions import Function, callee_name
@@ -50,6 +51,7 @@ class OutputFlow:
 
     program: Program
     _origins: dict[ClassSymbol, Origins] = field(default_factory=dict)
+    _branches: dict[ClassSymbol, tuple[Branch, ...]] = field(default_factory=dict)
     _returned: dict[tuple[Owed, int], tuple[Origin, ...] | None] = field(default_factory=dict)
 
     @cached_property
@@ -108,6 +110,22 @@ class OutputFlow:
     def may_run(self, symbol: ClassSymbol) -> bool:
         """Whether neither its constructor nor a gate refuses an impl under DCP."""
         return refusal(self.program, symbol) is None and not refusing_impls(self.program, symbol)
+
+    def branches(self, symbol: ClassSymbol) -> tuple[Branch, ...]:
+        """What the methods of `symbol` do only under DCP, or in another way than without."""
+        if symbol not in self._branches:
+            dispatch, off = self.origins(symbol).dispatch, self._unsharded.scenario
+            words = frozenset({*self.program.contract.vocabulary.semantics, "causal"})
+            finder = Branches(dispatch, self.scenario, off, words)
+            self._branches[symbol] = tuple(
+                branch
+                for facts in symbol.facts.methods
+                if facts.name != "__init__"
+                for function in (self.universe.function(symbol.module, facts),)
+                if function is not None
+                for branch in finder.of(function)
+            )
+        return self._branches[symbol]
 
     def origins(self, symbol: ClassSymbol) -> Origins:
         """What makes values in the methods of `symbol`."""
