@@ -59,6 +59,7 @@ from collections.abc import Iterator
 
 from dcplint.checks.base import Context, Rule
 from dcplint.checks.missing_field import missing_fields
+from dcplint.checks.wording import said_of
 from dcplint.findings.model import Finding, Severity
 
 RULE = Rule(
@@ -78,7 +79,8 @@ def check(context: Context) -> Iterator[Finding]:
             fills = "it is not always filled in" if missing.filled else "nothing fills it in"
             yield RULE.finding(
                 f"`{missing.origin.symbol}` leaves {missing.field.name} of {missing.record} None, "
-                f"{fills} on the way, and {missing.readers} read it under DCP",
+                f"{fills} on the way, and {said_of(missing.readers, 'read')} it "
+                "under DCP",
                 missing.location,
                 symbol=missing.origin.symbol,
                 evidence=missing.evidence,

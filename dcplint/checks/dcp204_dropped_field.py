@@ -62,6 +62,7 @@ from collections.abc import Iterator
 from dcplint.checks.base import Context, Rule
 from dcplint.checks.field_fix import carry
 from dcplint.checks.missing_field import missing_fields
+from dcplint.checks.wording import said_of
 from dcplint.findings.model import Finding, Severity
 
 RULE = Rule(
@@ -81,7 +82,7 @@ def check(context: Context) -> Iterator[Finding]:
             yield RULE.finding(
                 f"`{missing.origin.symbol}` rebuilds {missing.record} from "
                 f"`{missing.rebuilt_from}` without {missing.field.name}, "
-                f"which {missing.readers} read under DCP",
+                f"which {said_of(missing.readers, 'read')} under DCP",
                 missing.location,
                 symbol=missing.origin.symbol,
                 evidence=missing.evidence,

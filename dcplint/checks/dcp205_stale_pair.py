@@ -73,6 +73,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dcplint.checks.base import Context, Rule
+from dcplint.checks.wording import said_of
 from dcplint.facts.positions import position
 from dcplint.findings.model import Evidence, Finding, Role, Severity
 from dcplint.flow.functions import Function
@@ -127,7 +128,7 @@ def _finding(context: Context, change: Change) -> Finding:
     refusing = refusing_impls(program, owner) if owner is not None else ()
     if refusing:
         severity = Severity.NOTE
-        message += f"; not under DCP, which {', '.join(map(str, refusing))} refuses"
+        message += f"; not under DCP, which {said_of(refusing, 'refuse')}"
     return RULE.finding(
         message,
         program.location(module, position(change.node)),

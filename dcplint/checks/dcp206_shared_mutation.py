@@ -45,6 +45,7 @@ from collections.abc import Iterator
 
 from dcplint.checks.base import Context, Rule
 from dcplint.checks.field_fix import clone
+from dcplint.checks.wording import said_of
 from dcplint.facts.positions import position
 from dcplint.findings.model import Finding, Severity
 from dcplint.flow.records import Store, shared_stores
@@ -88,7 +89,7 @@ def _finding(context: Context, owner: ClassSymbol, store: Store) -> Finding:
     refusing = refusing_impls(context.program, owner)
     if refusing:
         severity = Severity.NOTE
-        message += f"; not under DCP, which {', '.join(map(str, refusing))} refuses"
+        message += f"; not under DCP, which {said_of(refusing, 'refuse')}"
     return RULE.finding(
         message,
         context.program.location(store.function.module, position(store.statement)),

@@ -154,7 +154,8 @@ def _reduced(node: ast.expr) -> ast.expr:
 def _is_to_host(call: ast.Call) -> bool:
     """Whether `x.to(…)` names the host, and waits."""
     given = {keyword.arg: keyword.value for keyword in call.keywords}
-    if "non_blocking" in given or None in given:
+    waits = given.get("non_blocking", ast.Constant(False))
+    if None in given or not (isinstance(waits, ast.Constant) and waits.value is False):
         return False
     places = [*call.args[:1], *([given["device"]] if "device" in given else [])]
     names = [n.args[0] if isinstance(n, ast.Call) and n.args else n for n in places]

@@ -30,7 +30,7 @@ class Missing:
     record: str
     origin: Step
     location: Location
-    readers: str
+    readers: tuple[str, ...]
     rebuilt_from: str
     evidence: tuple[Evidence, ...]
     filled: bool
@@ -80,7 +80,7 @@ def _missing(context: Context, field: ContractField, uses: list[tuple[Read, Outc
         field.record.rpartition(".")[2],
         origin,
         evidence.at(context, origin),
-        ", ".join(readers),
+        tuple(readers),
         _source_record(context, field, origin),
         tuple(steps),
         filled,

@@ -16,6 +16,7 @@ from dcplint.facts.positions import position
 from dcplint.flow.conditions import conjuncts
 from dcplint.flow.fallbacks import Fallback, can_derive, fallbacks_in
 from dcplint.flow.functions import Function, argument, expressions
+from dcplint.flow.listing import family
 from dcplint.flow.provenance import Provenance
 from dcplint.flow.trace import Outcome, Path, State, Step, Tracer, null_test
 from dcplint.flow.types import classes_of
@@ -274,8 +275,9 @@ class FieldFlow:
                         yield function, statement
 
     def _statement_at(self, step: Step) -> tuple[Function, ast.stmt] | None:
-        for function in self.universe.named(step.symbol.rpartition(".")[2]):
-            for candidate in (function, *function.nested):
+        outermost = step.symbol.partition(".<locals>.")[0]
+        for function in self.universe.named(outermost.rpartition(".")[2]):
+            for candidate in family(function):
                 if candidate.module is not step.module or candidate.qualname != step.symbol:
                     continue
                 inside = [s for s in candidate.homes if _spans(s, step.position)]

@@ -113,6 +113,8 @@ def _of_name(listing: Listing, function: Function, name: str, depth: int) -> Ite
             is_target = any(dotted_name(target) == name for target in node.targets)
             if is_target and not _is_none(node.value):
                 yield classes_of(listing, function, node.value, depth - 1)
+    if function.outer is not None and name not in function.local_names:
+        yield from _of_name(listing, function.outer, name, depth)
 
 
 def _of_parameter(listing: Listing, function: Function, place: int, parameter: ast.arg) -> Classes:
