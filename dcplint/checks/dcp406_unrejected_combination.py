@@ -76,6 +76,7 @@ from dcplint.flow.functions import callee_name
 from dcplint.flow.mappings import keywords
 from dcplint.program.attributes import Kind
 from dcplint.program.symbols import ClassSymbol
+from dcplint.units.interleave import Interleaving
 
 RULE = Rule(
     code="DCP406",
@@ -167,7 +168,7 @@ def _interleaved(context: Context, symbol: ClassSymbol) -> Iterator[tuple[object
     words = {name for k in described for name in (k.rank, *k.unless) if name}
     for facts in symbol.facts.methods if words else ():
         text = outputs.universe.text(symbol.module, facts)
-        if "interleave" in text or not any(word in text for word in words):
+        if not any(word in text for word in words):
             continue
         function = outputs.universe.function(symbol.module, facts)
         for call in (c for made in function.calls.values() for c in made) if function else ():
@@ -180,7 +181,9 @@ def _interleaved(context: Context, symbol: ClassSymbol) -> Iterator[tuple[object
             if capability is None or (kernel.interleave and kernel.interleave in given):
                 continue
             said = program.promise(symbol, capability)
-            if said.holds() and said.kind in (Kind.EXPLICIT, Kind.INHERITED):
+            if not said.holds() or said.kind not in (Kind.EXPLICIT, Kind.INHERITED):
+                continue
+            if not Interleaving(outputs.universe).is_tested_by(symbol):
                 yield (
                     call,
                     RULE.finding(

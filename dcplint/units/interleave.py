@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from dcplint.facts.expressions import dotted_name
 from dcplint.flow.functions import Function
 from dcplint.flow.universe import Universe
-from dcplint.program.symbols import Module
+from dcplint.program.symbols import ClassSymbol, Module
 from dcplint.source.tree import walk
 from dcplint.units.expressions import Written
 from dcplint.units.roles import Role, role
@@ -60,14 +60,15 @@ class Interleaving:
         if module not in self._tests:
             self._tests[module] = _tests(self._functions_of(module))
         owner = function.owner
-        return self._tests[module] or (
-            owner is not None
-            and _tests(
-                method
-                for symbol in self.universe.program.mro(owner).classes
-                for facts in symbol.facts.methods
-                if (method := self.universe.function(symbol.module, facts)) is not None
-            )
+        return self._tests[module] or (owner is not None and self.is_tested_by(owner))
+
+    def is_tested_by(self, owner: ClassSymbol) -> bool:
+        """Whether a method of a class or of one above it tests the size."""
+        return _tests(
+            method
+            for symbol in self.universe.program.mro(owner).classes
+            for facts in symbol.facts.methods
+            if (method := self.universe.function(symbol.module, facts)) is not None
         )
 
     def _functions_of(self, module: Module) -> Iterator[Function]:
