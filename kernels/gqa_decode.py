@@ -11,7 +11,7 @@ import triton.language as tl
 
 from .fp8 import e4m3_to_fp16
 from .shard import global_position, local_length
-from .splits import INTERPRETED_BLOCK, choose_splits, join_splits
+from .splits import choose_splits, interpreted_block, join_splits
 
 
 @triton.jit
@@ -216,7 +216,7 @@ def gqa_decode(
     block_m = 16 if wide or max_query_len * group <= 16 else 32
     block_n = 16 if wide else 32 if fp8 or head_dim > 128 else 64
     if not q.is_cuda:
-        block_m, block_n = INTERPRETED_BLOCK
+        block_m, block_n = interpreted_block(max_query_len * group)
     requests = block_table.shape[0]
     tiles = triton.cdiv(max_query_len * group, block_m)
     splits = num_splits or choose_splits(

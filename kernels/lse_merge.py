@@ -142,9 +142,11 @@ def _correct_kernel(
 _TO_LOG2 = {"e": 1.4426950408889634, "2": 1.0}
 
 
-def _rows_per_program(tensor: torch.Tensor, block_d: int) -> int:
-    """Enough rows for about 2,048 elements on a GPU; the interpreter pays per operation."""
-    return max(1, (2048 if tensor.is_cuda else 65536) // block_d)
+def _rows_per_program(tensor: torch.Tensor, rows: int, block_d: int) -> int:
+    """Enough rows for about 2,048 elements on a GPU; the interpreter pays for each program."""
+    if tensor.is_cuda:
+        return max(1, 2048 // block_d)
+    return min(triton.next_power_of_2(rows), max(1, 65536 // block_d))
 
 
 def merge_shards(
@@ -167,7 +169,7 @@ def merge_shards(
     lse = torch.empty((tokens, heads), dtype=torch.float32, device=outs.device)
     if tokens:
         block_d = triton.next_power_of_2(v_dim)
-        block_r = _rows_per_program(outs, block_d)
+        block_r = _rows_per_program(outs, tokens * heads, block_d)
         _merge_kernel[(triton.cdiv(tokens * heads, block_r),)](
             outs,
             lses,
@@ -202,7 +204,7 @@ def correct_shard(
     lse = torch.empty((tokens, heads), dtype=torch.float32, device=out.device)
     if tokens:
         block_d = triton.next_power_of_2(v_dim)
-        block_r = _rows_per_program(out, block_d)
+        block_r = _rows_per_program(out, tokens * heads, block_d)
         _correct_kernel[(triton.cdiv(tokens * heads, block_r),)](
             out,
             lses,

@@ -11,7 +11,7 @@ import triton.language as tl
 
 from .fp8 import e4m3_to_fp16
 from .shard import global_position, local_length
-from .splits import INTERPRETED_BLOCK, choose_splits, join_splits
+from .splits import choose_splits, interpreted_block, join_splits
 
 
 @triton.jit
@@ -202,7 +202,7 @@ def mla_decode(
     wide = q.dtype == torch.float32
     block_n = 16 if wide else 32
     if not q.is_cuda:
-        block_m, block_n = INTERPRETED_BLOCK
+        block_m, block_n = interpreted_block(max_query_len * heads)
     # Decoding fp8 takes registers: more threads on NVIDIA; AMD's waves have twice the registers,
     # but only while there are no more than four.
     num_warps = 8 if fp8 and torch.version.hip is None else 4

@@ -5,9 +5,14 @@ import triton
 
 from .lse_merge import merge_shards
 
-# Query rows and keys of a program where kernels are interpreted: the interpreter pays for each
-# operation, whatever its size. Two splits of short sequences still have a block of keys each.
-INTERPRETED_BLOCK = (64, 32)
+
+def interpreted_block(rows: int) -> tuple[int, int]:
+    """Query rows and keys of a program where kernels are interpreted; `rows` is what there is.
+
+    The interpreter pays for operations first, so one program takes all rows of a small batch. Two
+    splits of short sequences still have a block of keys each.
+    """
+    return max(16, min(64, triton.next_power_of_2(rows))), 32
 
 
 def choose_splits(q: torch.Tensor, programs: int, max_local_len: int, block_n: int) -> int:

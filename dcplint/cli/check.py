@@ -6,7 +6,6 @@ import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -293,9 +292,7 @@ def _default_format(environ: Mapping[str, str], to_file: bool) -> str:
 
 
 def _asides(report: Report, config: Config, quiet: bool, verbose: bool) -> Iterator[str]:
-    for error, traceback in zip_longest(report.errors, report.tracebacks, fillvalue=""):
-        yield f"error: {error}"
-        yield from traceback.splitlines() if verbose else ()
+    yield from output.problems(report, verbose)
     if not quiet:
         yield from (f"note: {notice}" for notice in report.notices)
     if verbose:

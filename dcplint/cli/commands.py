@@ -17,6 +17,7 @@ COMMANDS = {
     "capabilities": "Show which attention classes promise what, and who says so.",
     "baseline": "Accept the findings of today, so that only new ones are reported.",
     "diff": "Show what a change does to capabilities and findings.",
+    "harness": "Fetch engines for `confirm` to run, where they are not installed.",
     "cache": "Remove what earlier runs have kept.",
     "packs": "List the contract packs, show one, or check one against a release.",
     "rule": "Explain a rule, or list all rules.",

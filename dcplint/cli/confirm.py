@@ -15,6 +15,7 @@ from dcplint.cli import options, output
 from dcplint.cli.lint import configuration, lint
 from dcplint.errors import UserError
 from dcplint.findings.model import Finding, Severity
+from dcplint.report.escape import printable
 from dcplint.report.formats import FORMATS
 
 if TYPE_CHECKING:
@@ -106,8 +107,10 @@ def command(
         _require_backend(backend)
     only = _selection(probe, interleave)
     config = configuration(paths)
-    engine_path = engine_path or config.engine_path
+    engine_path = engine_path or _fetched(engine) or config.engine_path
     report = None if backend or repro else lint(paths, engine, engine_path, packs, select=select)
+    for line in output.problems(report, verbose) if report is not None else ():
+        click.echo(printable(line), err=True)
     if report is not None and not report.findings:
         click.echo("nothing was found, so there is nothing to confirm", err=True)
         return 2 if report.errors else 0
@@ -151,6 +154,18 @@ def command(
     return int(any(s.confirmation.verdict.value in wanted for s in settled))
 
 
+def _fetched(engine: str | None) -> Path | None:
+    """Where `dcplint harness prepare` has put the release that was named. Raises UserError."""
+    from dcplint.contracts.spec import parse_engine
+    from dcplint.harness.prepare import prepared
+
+    try:
+        named = parse_engine(engine) if engine else None
+    except ValueError as error:
+        raise UserError(str(error)) from error
+    return prepared(named) if named is not None else None
+
+
 def _require_backend(target: str) -> None:
     """Raises UserError for what names no class, or a file that is not there."""
     place, colon, name = target.rpartition(":")
@@ -174,7 +189,6 @@ def _upheld(report: Report, settled: list[Settled]) -> tuple[Finding, ...]:
 
 def _fix(report: Report, upheld: tuple[Finding, ...], paths: tuple[Path, ...], quiet: bool) -> None:
     from dcplint.fixes.passes import below, fix
-    from dcplint.report.escape import printable
 
     done = fix(
         # One pass: what is written changes nothing of what was run.

@@ -6,6 +6,7 @@ import os
 import tempfile
 from contextlib import ExitStack
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 import click
@@ -84,9 +85,9 @@ def command(
         capability_changes(old.states, new.states),
         finding_changes(old.report.findings, new.report.findings),
     )
-    errors = [f"error: {e}" for side in (old, new) for e in side.report.errors]
-    notices = [f"note: {n}" for side in (old, new) for n in side.report.notices]
-    for line in dict.fromkeys((*errors, *notices)):
+    errors = [tuple(output.problems(side.report, verbose)) for side in (old, new)]
+    notices = [(f"note: {n}",) for side in (old, new) for n in side.report.notices]
+    for line in chain.from_iterable(dict.fromkeys((*errors, *notices))):
         click.echo(printable(line), err=True)
     view = output.view_for(color, os.environ, to_file=output_file is not None, summary=True)
     lines = FORMATS[output_format](difference, view)
@@ -94,7 +95,7 @@ def command(
         output.write_text(output_file, output.joined(lines))
     else:
         output.print_lines(lines)
-    return 2 if errors else int(difference.failed and not exit_zero)
+    return 2 if any(errors) else int(difference.failed and not exit_zero)
 
 
 def _tree(name: str, stack: ExitStack) -> Path:

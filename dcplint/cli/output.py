@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -49,6 +50,13 @@ def add_job_summary(report: Report, environ: Mapping[str, str]) -> bool:
     except OSError as error:
         raise UserError(f"{path}: cannot be written: {error.strerror}") from error
     return True
+
+
+def problems(report: Report, verbose: bool) -> Iterator[str]:
+    """What went wrong in a run, each with where in dcplint, if that is asked for."""
+    for error, traceback in zip_longest(report.errors, report.tracebacks, fillvalue=""):
+        yield f"error: {error}"
+        yield from traceback.splitlines() if verbose else ()
 
 
 def joined(lines: Iterable[str]) -> str:

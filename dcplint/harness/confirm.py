@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import shlex
+import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import dcplint
 from dcplint.errors import UserError
 from dcplint.findings.model import Finding, Tree
 from dcplint.harness.job import Job
@@ -33,8 +36,15 @@ def require_harness() -> None:
     if missing:
         raise UserError(
             f"`dcplint confirm` runs kernels and needs {' and '.join(missing)}: "
-            "pip install 'dcplint[harness]'"
+            f"{shlex.join([sys.executable, '-m', 'pip', 'install', _extra()])}"
         )
+
+
+def _extra() -> str:
+    """What pip takes for the harness's requirements: where dcplint is a checkout, its folder."""
+    root = Path(dcplint.__file__).parent.parent
+    place = str(root) if (root / "pyproject.toml").is_file() else "dcplint"
+    return f"{place}[harness]"
 
 
 def choose_device(device: str) -> str:

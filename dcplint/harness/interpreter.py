@@ -67,7 +67,10 @@ def repair_bf16() -> None:
 
         def repaired(self: Any, *args: Any) -> Any:
             handles, rest = args[:operands], args[operands:]
-            if all(h.dtype.scalar != bf16 for h in handles):
+            for handle in handles:
+                if handle.dtype.scalar.name == bf16.name:
+                    break
+            else:
                 return original(self, *args)
             return back(original(self, *(value(h) for h in handles), *rest))
 
@@ -121,33 +124,6 @@ def repair_bf16() -> None:
     it.ReduceOps.sum = over_values(it.ReduceOps.sum)
     it.ReduceOps.min_max = over_values(it.ReduceOps.min_max)
     it.ScanOps.cumsum = over_values(it.ScanOps.cumsum)
-
-
-def speed_up() -> None:
-    """Make interpreting about twice as fast. Nothing may be compiled in this process afterwards.
-
-    The interpreter patches some hundred names of `triton.language` anew for every launch and every
-    call of a device function; here the patches stay. It also computes every integer operation a
-    second time in 64 bits to assert that it did not overflow, which no compiled kernel does.
-    """
-    from triton.runtime import interpreter as it
-
-    patch = it._patch_lang
-    patched: set[int] = set()
-
-    class Kept:
-        def restore(self) -> None:
-            """Nothing: the patches stay."""
-
-    def patch_once(function: Any) -> Kept:
-        languages = {id(v) for v in function.__globals__.values() if v is it.tl or v is it.tl.core}
-        if not languages <= patched:
-            patch(function)
-            patched.update(languages)
-        return Kept()
-
-    it._patch_lang = patch_once
-    it.interpreter_builder.options = it.InterpreterOptions(sanitize_overflow=False)
 
 
 def complete_interface() -> None:

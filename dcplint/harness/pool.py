@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -97,13 +97,22 @@ class Pool:
             self._process.wait()
         self._said.close()
 
-    def run(self, jobs: Iterable[Job]) -> Iterator[tuple[int, Run]]:
+    def run(self, jobs: Iterable[Job]) -> Generator[tuple[int, Run], None, None]:
         """Run jobs, as many processes at a time as allowed.
 
-        Yields each job's index and run, in order of completion.
+        Yields each job's index and run, in order of completion. Close it to stop the others; until
+        then nothing else may be asked.
         """
-        waiting = deque(enumerate(jobs))
         running: dict[int, tuple[int, Job]] = {}
+        try:
+            yield from self._run(deque(enumerate(jobs)), running)
+        except GeneratorExit:
+            self._stop(set(running))
+            raise
+
+    def _run(
+        self, waiting: deque[tuple[int, Job]], running: dict[int, tuple[int, Job]]
+    ) -> Iterator[tuple[int, Run]]:
         while waiting or running:
             busy = sum(job.processes for _, job in running.values())
             while waiting and (not running or busy + waiting[0][1].processes <= self.jobs):
@@ -119,6 +128,12 @@ class Pool:
                 event = self._next_event(self.timeout + _SLACK)
                 index, job = running.pop(event["id"])
                 yield index, _to_run(job, event)
+
+    def _stop(self, numbers: set[int]) -> None:
+        for number in numbers:
+            self._write({"kind": "stop", "id": number})
+        while numbers:
+            numbers.discard(self._next_event(_SLACK)["id"])
 
     def describe(self, target: str, world_size: int) -> dict[str, Any]:
         """See `worker.describe`. Raises PoolError with what went wrong."""
@@ -160,7 +175,9 @@ class Pool:
         (outcome,) = self._next_event(self.timeout + _SLACK)["ranks"]
         if "answer" not in outcome:
             said = outcome.get("output", "").strip().splitlines()
-            raise PoolError(": ".join([outcome["status"], *said[-1:]]))
+            # A Python exception has that status, and its own words for it.
+            raised = said and outcome["status"] == "exited with status 1"
+            raise PoolError(": ".join([*([] if raised else [outcome["status"]]), *said[-1:]]))
         answer: dict[str, Any] = outcome["answer"]
         return answer
 
@@ -172,12 +189,14 @@ class Pool:
 
     def _send(self, request: dict[str, Any]) -> int:
         number = next(self._ids)
-        message = {**request, "id": number, "timeout": self.timeout, "memory": self.memory}
+        self._write({**request, "id": number, "timeout": self.timeout, "memory": self.memory})
+        return number
+
+    def _write(self, message: dict[str, Any]) -> None:
         try:
             os.write(self._requests, (json.dumps(message) + "\n").encode())
         except BrokenPipeError:
             raise PoolError(self._last_words()) from None
-        return number
 
     def _next_event(self, patience: float) -> dict[str, Any]:
         while b"\n" not in self._buffer:

@@ -7,7 +7,9 @@ control speaks against the machine, so nothing is concluded from that probe.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Generator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -31,8 +33,9 @@ FIELD = "dcp_local_seq_lens"  # the one contract field of the harness contract
 Progress = Callable[[Run], None]
 Selection = Callable[[str], bool]
 
-# Ways for a run to end that a stand-in may cause as well.
-_ENDED = frozenset({Signal.CRASH, Signal.HANG, Signal.ERROR})
+# Ways for a run to end that have nothing to do with DCP where a run of one rank ends so too: an
+# engine's impl runs on stand-ins, and is offered one kind of cache.
+_ENDED = frozenset({Signal.CRASH, Signal.HANG, Signal.ERROR, Signal.REFUSED, Signal.REFUSED_LATE})
 _UNREACHED = "the statement in question is never executed"
 
 
@@ -145,53 +148,64 @@ class Verifier:
         for stage in (predicted, tuple(described["core"])):
             done = {run.probe for run in runs}
             names = [n for n in stage if n not in done and (only is None or only(n))]
-            for run in self._run([replace(base, probe=n) for n in names], control):
-                runs.append(run)
-                fault = self._predicted_fault(run, prediction)
-                told = run.reached is not False
-                if fault is not None and told and self._control_passed(run):
-                    if run.substituted and prediction.part is Part.KERNEL:
+            fault = None
+            with closing(self._run([replace(base, probe=n) for n in names], control)) as coming:
+                for run in coming:
+                    runs.append(run)
+                    fault = self._predicted_fault(run, prediction)
+                    if fault is not None or runs[0].execution is Execution.NOT_RUN:
                         break
-                    # An engine's impl runs on stand-ins: what is wrong without DCP may be theirs.
-                    suspect = prediction.alone or fault.signal in _ENDED
-                    if suspect and self._pool.engine:
-                        (alone,) = self._run([replace(base, probe=ALONE)], control)
-                        if alone.worst is not None:
-                            return self._conclude(
-                                Verdict.INCONCLUSIVE,
-                                f"wrong on one rank alone too: {alone.worst.detail}",
-                                alone,
-                                alone.worst,
-                                [*runs, alone],
-                            )
-                    return self._conclude(Verdict.CONFIRMED, fault.detail, run, fault, runs)
+            if fault is not None and not (runs[-1].substituted and prediction.part is Part.KERNEL):
+                return self._confirm(fault, runs, prediction, base, control)
             if prediction.may_refuse and stage is predicted:
                 runs = [run for run in runs if not _is_refused(run)]
-            if any(run.worst is not None for run in runs):
-                break  # wrong in another way than predicted: more probes settle nothing
-        return (
-            self._settle(runs, prediction.part, restricted=only is not None)
-            if runs
-            else self._not_run(base, "no probe applies to it")
-        )
+            if any(r.worst is not None or r.execution is Execution.NOT_RUN for r in runs):
+                break  # not run, or wrong in another way than predicted: more settle nothing
+        if not runs:
+            return self._not_run(base, "no probe applies to it")
+        if self._pool.engine and all(_is_refused(run) for run in runs):
+            (alone,) = self._run([replace(base, probe=ALONE)], control)
+            if alone.worst is not None and _is_refused(alone):
+                return self._not_run(base, f"refuses what is offered here: {alone.worst.detail}")
+        return self._settle(runs, prediction.part, restricted=only is not None)
 
-    def _run(self, jobs: list[Job], control: str) -> Iterator[Run]:
-        """Runs of `jobs` in order, in chunks that fill the pool, controls seen to first."""
-        width = max(1, self._pool.jobs // max((j.processes for j in jobs), default=1))
-        for start in range(0, len(jobs), width):
-            chunk = jobs[start : start + width]
-            controls = [replace(j, target=control, kernels="", site="") for j in chunk]
-            missing = [c for c in controls if c.repro not in self._controls]
-            queued = [("control", j) for j in missing] + [("subject", j) for j in chunk]
-            found: dict[str, Run] = {}
-            for number, run in self._pool.run([job for _, job in queued]):
+    def _confirm(
+        self,
+        fault: Measurement,
+        runs: list[Run],
+        prediction: Prediction,
+        base: Job,
+        control: str,
+    ) -> Confirmation:
+        """Confirmed by the last run's fault, unless that has nothing to do with DCP."""
+        if self._pool.engine and (prediction.alone or fault.signal in _ENDED):
+            (alone,) = self._run([replace(base, probe=ALONE)], control)
+            if alone.worst is not None:
+                detail = alone.worst.detail
+                if alone.worst.signal in _ENDED:
+                    return self._not_run(base, f"does not run here on one rank alone: {detail}")
+                reason, seen = f"wrong on one rank alone too: {detail}", [*runs, alone]
+                return self._conclude(Verdict.INCONCLUSIVE, reason, alone, alone.worst, seen)
+        return self._conclude(Verdict.CONFIRMED, fault.detail, runs[-1], fault, runs)
+
+    def _run(self, jobs: list[Job], control: str) -> Generator[Run, None, None]:
+        """Runs of `jobs` in order, each once its control's is known."""
+        checks = {job: replace(job, target=control, kernels="", site="") for job in jobs}
+        queue: list[Job] = []
+        for job, check in checks.items():
+            queue.extend([job] if check.repro in self._controls else [check, job])
+        waiting = deque(jobs)
+        found: dict[Job, Run] = {}
+        with closing(self._pool.run(queue)) as coming:
+            for number, run in coming:
                 self._on_run(run)
-                if queued[number][0] == "control":
+                found[queue[number]] = run
+                if queue[number].target == control:
                     self._controls[run.repro] = run
-                else:
-                    found[run.probe] = run
-            for job in chunk:
-                yield found[job.probe]
+                while (
+                    waiting and waiting[0] in found and checks[waiting[0]].repro in self._controls
+                ):
+                    yield found[waiting.popleft()]
 
     def _control_of(self, run: Run) -> Run:
         suffix = ":".join(run.repro.split(":", 6)[:6])
@@ -201,13 +215,15 @@ class Verifier:
         control = self._control_of(run)
         return control.execution is not Execution.NOT_RUN and control.worst is None
 
-    @staticmethod
-    def _predicted_fault(run: Run, prediction: Prediction) -> Measurement | None:
+    def _predicted_fault(self, run: Run, prediction: Prediction) -> Measurement | None:
+        """What in a run bears the finding out; nothing where it never came there."""
         faults = [
             m
             for m in run.measurements
             if m.outcome is Outcome.FAIL and m.signal in prediction.signals
         ]
+        if run.reached is False or not self._control_passed(run):
+            return None
         return min(faults, key=lambda m: (m.signal.order, m.rank), default=None)
 
     def _settle(self, runs: list[Run], part: Part, restricted: bool) -> Confirmation:

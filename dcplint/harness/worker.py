@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from dcplint.harness import ledger
+from dcplint.harness.faster import speed_up
 from dcplint.harness.interpreter import (
     complete_interface,
     enable_interpreter,
     healthy_dtypes,
     repair_bf16,
-    speed_up,
     stub_autotuning,
 )
 from dcplint.harness.job import (
@@ -55,7 +55,7 @@ def prepare(device: str, engine: str, drivers: Sequence[str] = ()) -> dict[str, 
         speed_up()
         stub_autotuning()
         complete_interface()
-    from dcplint.harness import canaries, driver, rank_program  # noqa: F401  (before forking)
+    from dcplint.harness import canaries, rank_program, targets  # noqa: F401  (before forking)
 
     measured = canaries.run(device) if device == "cpu" else ()
     if device == "cpu":
@@ -64,7 +64,7 @@ def prepare(device: str, engine: str, drivers: Sequence[str] = ()) -> dict[str, 
         from dcplint.harness.vllm import engine as vllm
 
         vllm.prepare(Path(engine), device)
-    driver.configure(drivers)
+    targets.configure(drivers)
     return {
         "torch": torch.__version__,
         "triton": triton.__version__,
@@ -85,8 +85,8 @@ def _warm_up() -> None:
 
 def describe(target: str, world_size: int) -> dict[str, Any]:
     """What a backend claims, the probes that apply to it, and which of them are the core set."""
-    from dcplint.harness.driver import find_driver, load_target
     from dcplint.harness.probes import all_probes, core_probes
+    from dcplint.harness.targets import find_driver, load_target
 
     cls = load_target(target)
     claims = find_driver(cls).claims(cls)
@@ -103,7 +103,7 @@ def backends(path: str, home: str, symbol: str) -> dict[str, Any]:
     Where the symbol lies in a class, those in whose classes it takes part; of a function only a run
     can tell. `said`: why others are left out.
     """
-    from dcplint.harness.driver import backends_in, load_file
+    from dcplint.harness.targets import backends_in, load_file
 
     found, said = backends_in(Path(path))
     owner = _class_of(load_file(Path(home)), symbol)
@@ -128,8 +128,8 @@ def _class_of(module: Any, symbol: str) -> type | None:
 
 def fallback(request: dict[str, Any]) -> dict[str, Any]:
     """See `fallback.probe_fallback`; a condition that cannot be followed is an `error`."""
-    from dcplint.harness.driver import find_driver, load_target
     from dcplint.harness.fallback import NOWHERE, branch_at, probe_fallback
+    from dcplint.harness.targets import find_driver, load_target
 
     target, path = load_target(request["target"]), Path(request["path"])
     find_driver(target).parts(target)
@@ -147,7 +147,7 @@ def fallback(request: dict[str, Any]) -> dict[str, Any]:
 
 def rebuild(request: dict[str, Any]) -> dict[str, Any]:
     """See `vllm.rebuild.probe_rebuild`; a function that cannot be driven is an `error`."""
-    from dcplint.harness.driver import load_file
+    from dcplint.harness.targets import load_file
     from dcplint.harness.vllm.rebuild import probe_rebuild
 
     try:
@@ -223,7 +223,9 @@ def _participate(job: Job, rank: int, init_method: str) -> dict[str, Any]:
 
 def _lacking(error: Any) -> str:
     """What this machine lacks, where that is why a run failed; empty where it is not."""
-    while isinstance(error, BaseException):
+    from dcplint.harness.driver import Refused
+
+    while isinstance(error, BaseException) and not isinstance(error, Refused):
         said = str(error)
         if isinstance(error, Unavailable):
             return said
@@ -252,8 +254,8 @@ def _is_ours(error: BaseException) -> bool:
 
 
 def _resolve(job: Job) -> tuple[type, Any, Probe, Watch]:
-    from dcplint.harness.driver import find_driver, load_file, load_target
     from dcplint.harness.probes import all_probes
+    from dcplint.harness.targets import find_driver, load_file, load_target
 
     target = load_target(job.target)
     driver = find_driver(target)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import gc
 import json
 import os
 import resource
@@ -78,9 +79,18 @@ class Zygote:
         if not chunk:
             return False
         *lines, self._buffer = (self._buffer + chunk).split(b"\n")
-        for line in lines:
-            self._start(json.loads(line))
+        for request in map(json.loads, lines):
+            if request["kind"] == "stop":
+                self._stop(request["id"])
+            else:
+                self._start(request)
         return True
+
+    def _stop(self, request: int) -> None:
+        """Nobody waits for it any more; its event says that it is gone."""
+        for child in self._children.values():
+            if child.request == request:
+                child.deadline = 0.0
 
     def _start(self, request: dict[str, Any]) -> None:
         folder = tempfile.TemporaryDirectory(prefix="dcplint-")
@@ -214,7 +224,9 @@ def main() -> None:
     from dcplint.harness import worker
 
     zygote = Zygote(requests, events)
-    zygote.emit({"environment": worker.prepare(device, engine, drivers)})
+    environment = worker.prepare(device, engine, drivers)
+    gc.freeze()  # children that collect garbage would copy every page they look at
+    zygote.emit({"environment": environment})
     zygote.serve()
 
 

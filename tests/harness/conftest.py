@@ -1,3 +1,4 @@
+import os
 from collections.abc import Iterator
 
 import pytest
@@ -12,8 +13,11 @@ torch.set_num_threads(1)
 
 @pytest.fixture(scope="session")
 def shared_pool() -> Iterator[Pool]:
-    """One zygote for all tests that do not need one of their own."""
-    with Pool(jobs=4) as pool:
+    """One zygote for all tests that do not need one of their own.
+
+    Beside other workers one probe at a time: none is begun that an earlier one makes needless.
+    """
+    with Pool(jobs=1 if "PYTEST_XDIST_WORKER" in os.environ else 2) as pool:
         yield pool
 
 

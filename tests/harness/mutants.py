@@ -319,8 +319,8 @@ VARIANTS: tuple[Variant, ...] = (
              "            sinks=self.sinks,\n            num_splits=5,\n"),
     )),
     Variant("other block sizes", (
-        Edit(GQA, "    block_n = 16 if wide", "    block_n = 32 if wide"),
-        Edit(GQA, "    block_m = 16 if wide", "    block_m = 32 if wide"),
+        Edit(GQA, "block_m, block_n = interpreted_block(max_query_len * group)",
+             "block_m, block_n = 32, 16"),
     )),
     Variant("always causal", (Edit(GQA, "CAUSAL=max_query_len > 1", "CAUSAL=True"),)),
     Variant("softmax in base e", (

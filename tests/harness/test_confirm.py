@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import sys
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 import jsonschema
 import pytest
 
+import dcplint
 from dcplint.cli.main import main
 from dcplint.data import data_dir
 from dcplint.harness.job import Job
 from dcplint.harness.model import Signal
+from dcplint.harness.pool import Pool
 
 FIXTURES = data_dir("fixtures")
 BAD = FIXTURES / "dcp401_lse_not_returned" / "bad_none_under_dcp.py"
@@ -23,6 +27,19 @@ UNSTATED = (
 UNSTATED_AND_WRONG = (IMPLICIT / "bad_silent_and_wrong.py").read_text()
 DCP101 = ("--fix", "-q", "--select", "DCP101", "--engine", "dcplint==0.1.0")
 GOOD = FIXTURES / "dcp401_lse_not_returned" / "good_always.py"
+
+
+@pytest.fixture
+def started(shared_pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Starting takes seconds, and is tested elsewhere: here the process is the other tests'."""
+
+    def pool(
+        device: str, *, engine: Path | None, **options: object
+    ) -> AbstractContextManager[Pool]:
+        assert (device, engine) == ("cpu", None)
+        return nullcontext(shared_pool)
+
+    monkeypatch.setattr("dcplint.harness.pool.Pool", pool)
 
 
 def _run(*arguments: str) -> int:
@@ -45,6 +62,7 @@ def test_a_finding_is_confirmed(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("started")
 def test_a_verdict_can_be_had_again(capsys: pytest.CaptureFixture[str]) -> None:
     job = Job(f"{BAD}:PagedBackend", "ragged-i16", world_size=4)
     assert _run("--repro", job.repro) == 1
@@ -52,6 +70,7 @@ def test_a_verdict_can_be_had_again(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("started")
 def test_json_says_all_of_it(capsys: pytest.CaptureFixture[str]) -> None:
     assert _run(str(BAD), "-q", "--output-format", "json") == 1
     document = json.loads(capsys.readouterr().out)
@@ -65,6 +84,7 @@ def test_json_says_all_of_it(capsys: pytest.CaptureFixture[str]) -> None:
     assert said["environment"]["device"] == "cpu"
 
 
+@pytest.mark.usefixtures("started")
 def test_nothing_is_stated_that_was_not_refuted(tmp_path: Path) -> None:
     for fixture, status in ((UNSTATED, 0), (UNSTATED_AND_WRONG, 1)):
         impl = tmp_path / "impl.py"
@@ -76,6 +96,7 @@ def test_nothing_is_stated_that_was_not_refuted(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("started")
 def test_what_is_refuted_is_stated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     impl = tmp_path / "impl.py"
     impl.write_text(UNSTATED)
@@ -96,6 +117,7 @@ def test_without_findings_nothing_runs(capsys: pytest.CaptureFixture[str]) -> No
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("started")
 def test_fewer_probes_refute_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     assert _run(str(BAD), "-q", "--probe", "single-rank") == 0
     assert "inconclusive" in capsys.readouterr().out
@@ -103,6 +125,7 @@ def test_fewer_probes_refute_nothing(capsys: pytest.CaptureFixture[str]) -> None
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("started")
 def test_a_backend_can_be_probed_without_a_finding(capsys: pytest.CaptureFixture[str]) -> None:
     target = "dcplint.harness.control:GQABackend"
     assert _run("--backend", target, "-q", "--probe", "single-rank") == 0
@@ -115,17 +138,26 @@ def test_a_wrong_id_is_a_usage_error(repro: str, capsys: pytest.CaptureFixture[s
     assert "is not a repro id" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("layout", ["checkout", "wheel"])
 def test_without_torch_one_sentence_names_the_extra(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    layout: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    place = str(Path(dcplint.__file__).parent.parent)
+    if layout == "wheel":
+        monkeypatch.setattr(dcplint, "__file__", str(tmp_path / "dcplint" / "__init__.py"))
+        place = "dcplint"
     assert _run(str(Path("anywhere"))) == 2
     shown = capsys.readouterr().err
     assert shown.count("\n") == 1
-    assert "pip install 'dcplint[harness]'" in shown
+    assert shown.endswith(f"{sys.executable} -m pip install '{place}[harness]'\n")
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("started")
 def test_a_file_that_does_not_load_is_inconclusive(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dcplint.cli.main import main
-from dcplint.harness import driver
+from dcplint.harness import targets
 
 # Backends of this engine are made by factories, which no other driver knows.
 ENGINE = """
@@ -48,18 +48,18 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     (tmp_path / "factory_driver.py").write_text(DRIVER)
     monkeypatch.chdir(tmp_path)
     yield tmp_path
-    driver.configure(())
+    targets.configure(())
     for name in [n for n in sys.modules if "factory_" in n]:
         del sys.modules[name]
 
 
 def test_without_one_nothing_runs_it(project: Path) -> None:
-    assert driver.backends_in(project / "factory_engine.py") == ({}, [])
+    assert targets.backends_in(project / "factory_engine.py") == ({}, [])
 
 
 def test_by_configuration(project: Path) -> None:
-    driver.configure([f"{project}/factory_driver.py:FactoryDriver"])
-    found, said = driver.backends_in(project / "factory_engine.py")
+    targets.configure([f"{project}/factory_driver.py:FactoryDriver"])
+    found, said = targets.backends_in(project / "factory_engine.py")
     assert [name.rpartition(":")[2] for name in found] == ["Factory"]
     assert said == []
 
@@ -70,7 +70,7 @@ def test_by_entry_point(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (installed / "METADATA").write_text(METADATA)
     (installed / "entry_points.txt").write_text(ENTRY)
     monkeypatch.syspath_prepend(project)
-    found, _ = driver.backends_in(project / "factory_engine.py")
+    found, _ = targets.backends_in(project / "factory_engine.py")
     assert [name.rpartition(":")[2] for name in found] == ["Factory"]
 
 

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from dcplint.harness.driver import ContractDriver, load_target
+from dcplint.harness.driver import ContractDriver
 from dcplint.harness.fallback import Reach, branch_at, probe_fallback
+from dcplint.harness.targets import load_target
 
 FIELD = "dcp_local_seq_lens"
 BUILDER = """

@@ -63,6 +63,19 @@ def test_an_endless_loop_ends(pool: Pool, mode: Mode) -> None:
     assert time.monotonic() - start < 30.0
 
 
+def test_what_nobody_waits_for_any_more_is_stopped(pool: Pool) -> None:
+    pool.timeout = 60.0
+    runs = pool.run([Job(t, "whole-cycles-i1", 2) for t in (f"{BACKENDS}:Endless", CONTROL)])
+    start = time.monotonic()
+    number, run = next(runs)
+    assert (number, run.worst) == (1, None)
+    runs.close()
+    assert time.monotonic() - start < 40.0
+    children = Path(f"/proc/{pool._process.pid}/task/{pool._process.pid}/children")
+    assert children.read_text() == ""
+    assert _run(pool, "control").worst is None
+
+
 def test_noise_on_stdout_changes_nothing(pool: Pool) -> None:
     run = _run(pool, "Chatter")
     assert run.worst is None

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -51,7 +53,8 @@ class EngineSubject:
         )
         self.lse_base = "e" if getattr(self._impl, "lse_base_on_e", True) else "2"
         self._prepare_merge()
-        self.builder = builder_class(spec, [NAME], self._config, torch.device(placement.device))
+        with _refusing():
+            self.builder = builder_class(spec, [NAME], self._config, torch.device(placement.device))
 
     def _group_size(self) -> int:
         """From 0.31 a layer may be unsharded inside a larger group."""
@@ -105,10 +108,8 @@ class EngineSubject:
             raise Unavailable(
                 f"its constructor wants {', '.join(unknown)}: not a standard subclass"
             )
-        try:
+        with _refusing():
             return cls(**options)
-        except NotImplementedError as error:
-            raise Refused(str(error)) from error
 
     def _impl_options(self) -> dict[str, Any]:
         sinks = self.placement.sinks
@@ -234,6 +235,15 @@ class GQASubject(EngineSubject):
     def merge(self, out: torch.Tensor, lse: torch.Tensor) -> torch.Tensor:
         """See `Subject`."""
         raise AssertionError("a self-merging backend has nothing to merge")
+
+
+@contextmanager
+def _refusing() -> Iterator[None]:
+    """What a constructor objects to, the backend refuses; it has computed nothing yet."""
+    try:
+        yield
+    except (NotImplementedError, ValueError) as error:
+        raise Refused(str(error)) from error
 
 
 def _make_workspace(device: str) -> Any:
