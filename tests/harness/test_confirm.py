@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import shutil
 import sys
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -25,8 +26,17 @@ UNSTATED = (
     (IMPLICIT / "good_stated_and_right.py").read_text().replace("    supports_dcp = True\n", "")
 )
 UNSTATED_AND_WRONG = (IMPLICIT / "bad_silent_and_wrong.py").read_text()
-DCP101 = ("--fix", "-q", "--select", "DCP101", "--engine", "dcplint==0.1.0")
 GOOD = FIXTURES / "dcp401_lse_not_returned" / "good_always.py"
+
+
+# Alone in a folder: in the checkout all of it would be linted.
+ENGINE = ("--engine", "dcplint==0.1.0")
+DCP101 = ("--fix", "-q", "--select", "DCP101", *ENGINE)
+
+
+@pytest.fixture
+def bad(tmp_path: Path) -> Path:
+    return Path(shutil.copy(BAD, tmp_path))
 
 
 @pytest.fixture
@@ -49,8 +59,8 @@ def _run(*arguments: str) -> int:
     return stopped.value.code
 
 
-def test_a_finding_is_confirmed(capsys: pytest.CaptureFixture[str]) -> None:
-    assert _run(str(BAD)) == 1
+def test_a_finding_is_confirmed(bad: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert _run(str(bad), *ENGINE) == 1
     shown = capsys.readouterr()
     (row,) = [line for line in shown.out.splitlines() if "DCP401" in line]
     assert row.startswith("confirmed")
@@ -58,7 +68,7 @@ def test_a_finding_is_confirmed(capsys: pytest.CaptureFixture[str]) -> None:
     assert "lse.missing 1, tolerance 0; control passed" in row
     assert "[1/1, about 0 s left] DCP401" in shown.err
     repro = shown.out.rpartition("--repro ")[2].strip()
-    assert Job.from_repro(repro).target == f"{BAD}:PagedBackend"
+    assert Job.from_repro(repro).target == f"{bad}:PagedBackend"
 
 
 @pytest.mark.slow
@@ -71,8 +81,8 @@ def test_a_verdict_can_be_had_again(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("started")
-def test_json_says_all_of_it(capsys: pytest.CaptureFixture[str]) -> None:
-    assert _run(str(BAD), "-q", "--output-format", "json") == 1
+def test_json_says_all_of_it(bad: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert _run(str(bad), *ENGINE, "-q", "--output-format", "json") == 1
     document = json.loads(capsys.readouterr().out)
     schema = json.loads((data_dir("rules") / "finding.schema.json").read_text())
     jsonschema.validate(document, schema)
@@ -111,17 +121,17 @@ def test_what_is_refuted_is_stated(tmp_path: Path, capsys: pytest.CaptureFixture
 
 
 @pytest.mark.slow
-def test_without_findings_nothing_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    assert _run(str(GOOD)) == 0
+def test_without_findings_nothing_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert _run(shutil.copy(GOOD, tmp_path), *ENGINE) == 0
     assert "nothing to confirm" in capsys.readouterr().err
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("started")
-def test_fewer_probes_refute_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    assert _run(str(BAD), "-q", "--probe", "single-rank") == 0
+def test_fewer_probes_refute_nothing(bad: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert _run(str(bad), *ENGINE, "-q", "--probe", "single-rank") == 0
     assert "inconclusive" in capsys.readouterr().out
-    assert _run(str(BAD), "-q", "--probe", "single-rank", "--strict") == 1
+    assert _run(str(bad), *ENGINE, "-q", "--probe", "single-rank", "--strict") == 1
 
 
 @pytest.mark.slow
@@ -163,7 +173,7 @@ def test_a_file_that_does_not_load_is_inconclusive(
 ) -> None:
     broken = tmp_path / "broken.py"
     broken.write_text(BAD.read_text() + "\nraise RuntimeError('at import')\n")
-    assert _run(str(broken), "-q", "--engine", "dcplint==0.1.0") == 0
+    assert _run(str(broken), "-q", *ENGINE) == 0
     shown = capsys.readouterr().out
     assert "inconclusive" in shown
     assert "at import" in shown
