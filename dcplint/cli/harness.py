@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import click
@@ -26,7 +28,8 @@ def prepare(release: str) -> None:
     """
     from dcplint.harness.prepare import prepare
 
-    prepare(_named(release), lambda text: click.echo(text, err=True))
+    with _disk_errors():
+        prepare(_named(release), lambda text: click.echo(text, err=True))
 
 
 @command.command()
@@ -35,7 +38,16 @@ def remove(release: str) -> None:
     """Remove what `prepare` has fetched."""
     from dcplint.harness.prepare import remove
 
-    click.echo(f"removed {remove(_named(release))}", err=True)
+    with _disk_errors():
+        click.echo(f"removed {remove(_named(release))}", err=True)
+
+
+@contextmanager
+def _disk_errors() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise UserError(f"{error.filename}: {error.strerror}") from error
 
 
 def _named(release: str) -> EngineSpec:

@@ -152,6 +152,14 @@ def test_a_full_disk_is_told_before_anything_is_fetched(
     assert "has 100 MB left, and 620 MB are needed" in capsys.readouterr().err
 
 
+def test_a_cache_that_is_no_folder_is_told(
+    wheels: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("DCPLINT_CACHE_DIR", "/dev/null")
+    assert _run("prepare", "vllm==0.35.0") == 2
+    assert capsys.readouterr().err == "error: /dev/null/engines/downloads: Not a directory\n"
+
+
 def test_another_torch_than_it_was_built_for_is_told(
     wheels: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
