@@ -52,22 +52,32 @@ def _merge(
     flow: OutputFlow, symbol: ClassSymbol, function: Function, statement: ast.stmt, call: ast.Call
 ) -> Iterator[Merge]:
     bound = callee_name(call) == "partial" and bool(call.args)
-    merge = call.args[0] if bound else call.func
     uses = [(function, statement, call)]
     if bound:
         uses = list(_uses(flow, symbol, function, statement))
-    yield from _told(flow, symbol, (function, merge), (function, call), uses)
+    for merge in _choices(call.args[0] if bound else call.func):
+        yield from _told(flow, symbol, (function, merge), (function, call), uses)
 
 
 def _kept(
     flow: OutputFlow, symbol: ClassSymbol, function: Function, statement: ast.stmt
 ) -> Iterator[Merge]:
     """The merges by what `statement` keeps as it is: each use says the base, or leaves it."""
-    if not isinstance(statement, ast.Assign) or dotted_name(statement.value) is None:
+    if not isinstance(statement, ast.Assign):
         return
-    if flow.kernels.merge(function, statement.value) is not None:
-        for use in _uses(flow, symbol, function, statement):
-            yield from _told(flow, symbol, (function, statement.value), (use[0], use[2]), [use])
+    for merge in _choices(statement.value):
+        if dotted_name(merge) is not None and flow.kernels.merge(function, merge) is not None:
+            for use in _uses(flow, symbol, function, statement):
+                yield from _told(flow, symbol, (function, merge), (use[0], use[2]), [use])
+
+
+def _choices(node: ast.expr) -> Iterator[ast.expr]:
+    """What `a if test else b` chooses among."""
+    if isinstance(node, ast.IfExp):
+        yield from _choices(node.body)
+        yield from _choices(node.orelse)
+    else:
+        yield node
 
 
 def _told(
