@@ -4,11 +4,11 @@
 A class that overrides a method by which the engine reaches a gate (a platform's choice of backend,
 a runner's set-up of backends) and does not reach the gate itself: it calls neither the gate nor the
 method it overrides, on any path or on some. A runner of a plugin's own, built on the same mixins as
-the engine's, counts too. Also a call of the gate without the argument that tells it of DCP, a
-record built without it whose fields are all that the gate is told (`**config._asdict()`), and a
-backend that is handed to a layer by name, which then selects none; and an object that is made an
-impl of another class once the gates have asked. These are notes where the class says that it can do
-DCP.
+the engine's, counts too. Also a call of the gate without the argument that tells it of DCP, or an
+override of the gate that does not hand it on, a record built without it whose fields are all that
+the gate is told (`**config._asdict()`), and a backend that is handed to a layer by name, which then
+selects none; and an object that is made an impl of another class once the gates have asked. These
+are notes where the class says that it can do DCP.
 
 ## Why it breaks
 The gate is the only place that refuses a backend which cannot do DCP. Where it is not asked, such a

@@ -127,9 +127,37 @@ def untold(program: Program) -> Iterator[Untold]:
         for module, facts, node, call in _askings(program, gate):
             owner = (dotted_name(call.func) or "").rpartition(".")[0]
             backend = program.linker.name(module, owner, _scopes(node, module))
+            if _hands_on(node, call):
+                backend = _enclosing(module, facts) if _could_tell(node, gate) else None
             if isinstance(backend, ClassSymbol):
                 if gate.role in program.roles(backend) and not _tells(call, gate):
                     yield Untold(gate, module, facts.qualname, backend, call)
+
+
+def _hands_on(node: Definition, call: ast.Call) -> bool:
+    """Whether a method asks its parent's gate: `super().m(…)` in `m`."""
+    return (
+        isinstance(call.func, ast.Attribute)
+        and call.func.attr == node.name
+        and isinstance(call.func.value, ast.Call)
+        and dotted_name(call.func.value.func) == "super"
+    )
+
+
+def _could_tell(node: Definition, gate: Gate) -> bool:
+    """Whether a method is told the gate's argument, and makes no use of it itself."""
+    spec = node.args
+    names = {a.arg for a in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs)}
+    read = {inner.id for inner in walk(node) if isinstance(inner, ast.Name)}
+    if spec.kwarg is not None and gate.argument not in names:
+        return spec.kwarg.arg not in read
+    return gate.argument in names and gate.argument not in read
+
+
+def _enclosing(module: Module, facts: FunctionFacts) -> ClassSymbol | None:
+    """The class whose method a function is."""
+    owner = facts.qualname.rpartition(".")[0]
+    return next((s for s in module.classes if s.facts.qualname == owner), None)
 
 
 @dataclass(frozen=True, slots=True)
