@@ -125,12 +125,14 @@ def untold(program: Program) -> Iterator[Untold]:
     """The calls of gates, on classes of the gate's role, that cannot ask of DCP."""
     for gate in program.contract.gates:
         for module, facts, node, call in _askings(program, gate):
-            owner = (dotted_name(call.func) or "").rpartition(".")[0]
-            backend = program.linker.name(module, owner, _scopes(node, module))
             if _hands_on(node, call):
                 backend = _enclosing(module, facts) if _could_tell(node, gate) else None
-            if isinstance(backend, ClassSymbol):
-                if gate.role in program.roles(backend) and not _tells(call, gate):
+            else:
+                owner = (dotted_name(call.func) or "").rpartition(".")[0]
+                named = program.linker.name(module, owner, _scopes(node, module))
+                backend = named if isinstance(named, ClassSymbol) else None
+            if backend is not None and gate.role in program.roles(backend):
+                if not _tells(call, gate):
                     yield Untold(gate, module, facts.qualname, backend, call)
 
 
