@@ -63,7 +63,14 @@ _TOPICS = {
     "window": ("window", "window_size", "window_left", "sliding_window"),
     "soft-cap": ("soft_cap", "softcap", "logits_soft_cap"),
     "sinks": ("sinks", "sink", "s_aux"),
-    "multi-query": ("max_query_len", "query_start_loc", "causal", "mtp", "speculative"),
+    "multi-query": (
+        "max_query_len",
+        "query_start_loc",
+        "causal",
+        "interleave",
+        "mtp",
+        "speculative",
+    ),
 }
 # A window too narrow shows as tokens that nobody reads.
 _FEATURE = Prediction(

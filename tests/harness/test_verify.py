@@ -12,7 +12,7 @@ import pytest
 from dcplint.harness.job import GQA_CONTROL, Job, failed, make_run
 from dcplint.harness.model import Confirmation, Execution, Run, Signal, Verdict
 from dcplint.harness.pool import Pool
-from dcplint.harness.predict import Part, Prediction
+from dcplint.harness.predict import PREDICTIONS, Part, Prediction
 from dcplint.harness.verify import ALONE, Verifier
 
 PROBES = ["ragged-i16", "short-i1", ALONE]
@@ -104,3 +104,17 @@ def test_an_error_that_stand_ins_may_cause_confirms_nothing() -> None:
     assert _verdict(MadeUp(Path("engine"), **both)).verdict is Verdict.INCONCLUSIVE
     assert _verdict(MadeUp(Path("engine"), ragged_i16=Signal.ERROR)).verdict is Verdict.CONFIRMED
     assert _verdict(MadeUp(**both)).verdict is Verdict.CONFIRMED
+
+
+@pytest.mark.parametrize(
+    ("message", "probe"),
+    [
+        ("passes `cp_rank` to `fa`, which masks as if the interleave were 1", "multi-query"),
+        ("runs `fa` with causal=True under DCP, where `forward` passes meta.causal", "multi-query"),
+        ("runs `fa` without `s_aux`, which `forward` passes", "sinks"),
+        ("runs `fa` without `num_splits`, which `forward` passes", None),
+    ],
+)
+def test_a_combination_is_probed_by_the_feature_it_names(message: str, probe: str | None) -> None:
+    found = PREDICTIONS["DCP406"].about(message)
+    assert (found and found.probes) == (probe and (probe,))
