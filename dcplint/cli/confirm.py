@@ -19,6 +19,7 @@ from dcplint.report.escape import printable
 from dcplint.report.formats import FORMATS
 
 if TYPE_CHECKING:
+    from dcplint.contracts.spec import EngineSpec
     from dcplint.harness.confirm import Settled
     from dcplint.harness.job import Job
     from dcplint.harness.model import Confirmation
@@ -107,7 +108,8 @@ def command(
         _require_backend(backend)
     only = _selection(probe, interleave)
     config = configuration(paths)
-    engine_path = engine_path or _fetched(engine) or config.engine_path
+    named = _named(engine)
+    engine_path = engine_path or _fetched(named) or config.engine_path or _fetched(config.engine)
     report = None if backend or repro else lint(paths, engine, engine_path, packs, select=select)
     for line in output.problems(report, verbose) if report is not None else ():
         click.echo(printable(line), err=True)
@@ -120,11 +122,15 @@ def command(
     checked = paths or (Path(),)
     if report is None:
         checked = (*checked, Path((backend or template.target).rpartition(":")[0]))
+    root = find_engine(checked, engine_path, judged)
+    if root is None and not quiet:
+        for line in _how_to_fetch(named or config.engine):
+            click.echo(line, err=True)
     with Pool(
         template.device,
         jobs=jobs or os.cpu_count() or 1,
         timeout=timeout,
-        engine=find_engine(checked, engine_path, judged),
+        engine=root,
         drivers=config.harness.drivers,
     ) as pool:
         if report is None:
@@ -154,16 +160,29 @@ def command(
     return int(any(s.confirmation.verdict.value in wanted for s in settled))
 
 
-def _fetched(engine: str | None) -> Path | None:
-    """Where `dcplint harness prepare` has put the release that was named. Raises UserError."""
+def _named(engine: str | None) -> EngineSpec | None:
     from dcplint.contracts.spec import parse_engine
-    from dcplint.harness.prepare import prepared
 
     try:
-        named = parse_engine(engine) if engine else None
+        return parse_engine(engine) if engine else None
     except ValueError as error:
         raise UserError(str(error)) from error
-    return prepared(named) if named is not None else None
+
+
+def _fetched(engine: EngineSpec | None) -> Path | None:
+    """Where `dcplint harness prepare` has put a release."""
+    from dcplint.harness.prepare import prepared
+
+    return None if engine is None else prepared(engine)
+
+
+def _how_to_fetch(engine: EngineSpec | None) -> Iterator[str]:
+    """What to do about a release that is named and not at hand, if anything can be done."""
+    from dcplint.harness.prepare import DISTRIBUTIONS
+
+    if engine is not None and engine.name in DISTRIBUTIONS:
+        release = f"{engine.name}=={engine.version}"
+        yield f"note: {release} is not here; `dcplint harness prepare {release}` fetches it"
 
 
 def _require_backend(target: str) -> None:

