@@ -6,6 +6,7 @@ from dcplint.checks.base import Context
 from dcplint.contracts.model import Capability
 from dcplint.findings.changes import StateAttribute
 from dcplint.findings.model import Applicability, Fix, Tree
+from dcplint.program.attributes import Kind
 from dcplint.program.dcp_use import service
 from dcplint.program.symbols import ClassSymbol
 
@@ -13,14 +14,13 @@ from dcplint.program.symbols import ClassSymbol
 def denial(context: Context, symbol: ClassSymbol, capability: Capability) -> Fix | None:
     """State that `symbol` cannot do it; None where something speaks for the claim.
 
-    The statement belongs in the class furthest up that the claim is as empty for, and takes the
-    claim from nobody who may have a right to it.
+    The statement belongs in the attention class furthest up that the claim is as empty for, and
+    takes the claim from nobody who may have a right to it.
     """
-    resolution = context.program.promise(symbol, capability)
-    lineage = [c for c in resolution.walked if c.module.tree is Tree.PROJECT]
-    for speaker in reversed(lineage):
+    for speaker in reversed(context.program.promise(symbol, capability).walked):
         heirs = _heirs(context, speaker, capability)
-        if symbol in heirs and all(_is_empty(context, heir, capability) for heir in heirs):
+        # A mixin that is no attention class itself is none of its own heirs.
+        if speaker in heirs and all(_is_empty(context, heir, capability) for heir in heirs):
             return statement(context, speaker, capability, False, Applicability.SAFE)
     return None
 
@@ -48,7 +48,7 @@ def statement(
 def _heirs(
     context: Context, speaker: ClassSymbol, capability: Capability
 ) -> tuple[ClassSymbol, ...]:
-    """The concrete classes that a statement in `speaker` would speak for, itself included."""
+    """The classes that a statement in `speaker` would speak for, itself included."""
     program = context.program
     if program.is_engine_base(speaker) or program.abstract_methods(speaker) != frozenset():
         return ()  # it speaks for classes that are not there yet
@@ -56,8 +56,11 @@ def _heirs(
 
 
 def _is_empty(context: Context, symbol: ClassSymbol, capability: Capability) -> bool:
-    """Whether what the claim rests on is known to be missing, and no DCP code is at hand."""
+    """Whether nobody makes the claim, or what it rests on is missing, and no DCP code at hand."""
     program = context.program
+    claim = program.promise(symbol, capability)
+    if claim.kind is not Kind.DEFAULT:
+        return claim.holds() is False
     denied = False
     for name in capability.implies:
         other = context.contract.capability(capability.role, name)
@@ -68,6 +71,6 @@ def _is_empty(context: Context, symbol: ClassSymbol, capability: Capability) -> 
             denied = True
     return denied and not any(
         service(program, owner) is not None
-        for owner in program.promise(symbol, capability).walked
+        for owner in claim.walked
         if owner.module.tree is not Tree.PACK
     )

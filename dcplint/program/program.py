@@ -192,15 +192,13 @@ class Program:
         return self.resolve(target, capability.name)
 
     def heirs(self, speaker: ClassSymbol, capability: Capability) -> tuple[ClassSymbol, ...]:
-        """The classes that have a capability by default and look it up in `speaker` too."""
+        """The classes that look a capability up in `speaker`, itself included, or beyond it."""
         key = (capability.role, capability.name)
         if key not in self._heirs:
             found: dict[ClassSymbol, list[ClassSymbol]] = {}
             for symbol in self.classes(capability.role):
-                said = self.promise(symbol, capability)
-                if said.kind is Kind.DEFAULT:
-                    for walked in said.walked:
-                        found.setdefault(walked, []).append(symbol)
+                for walked in self.promise(symbol, capability).walked:
+                    found.setdefault(walked, []).append(symbol)
             self._heirs[key] = {walked: tuple(symbols) for walked, symbols in found.items()}
         return self._heirs[key].get(speaker, ())
 

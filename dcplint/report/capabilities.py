@@ -119,7 +119,8 @@ def _value(cell: Cell) -> str:
 
 def _totals(matrix: Matrix) -> str:
     concrete = sum(row.level == "concrete" for row in matrix.rows)
-    return f"{len(matrix.rows)} classes, {concrete} of them concrete"
+    count = len(matrix.rows)
+    return f"{count} class{'' if count == 1 else 'es'}, {concrete} of them concrete"
 
 
 def _row(row: Row) -> dict[str, object]:

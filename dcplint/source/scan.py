@@ -13,7 +13,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 _NAME = rb"[\w\x80-\xff]+"
-_CLASS = re.compile(rb"class[ \t\\\n]+(" + _NAME + rb")[ \t]*")
+_BETWEEN = rb"[ \t\\\r\n]*"  # two tokens of a line
+_CLASS = re.compile(rb"class[ \t\\\r\n]+(" + _NAME + rb")" + _BETWEEN)
+_OPENED = re.compile(_BETWEEN + rb"\(")
 _PLAIN_BASES = re.compile(rb"\(([^()\[\]#\"']*)\)")
 _IMPORT = re.compile(rb"import[ \t]*(\([^)#]*|(?:[^\n\\]|\\.)*)", re.DOTALL)
 _RENAMED = re.compile(rb"(" + _NAME + rb")[\s\\]+as[\s\\]+(" + _NAME + rb")")
@@ -143,6 +145,8 @@ def _headers(data: bytes) -> Iterator[tuple[bytes, bytes]]:
         position = match.end()
         if data[position : position + 1] == b"[":
             position = _closing(data, position)
+            opened = _OPENED.match(data, position)
+            position = opened.end() - 1 if opened is not None else position
         plain = _PLAIN_BASES.match(data, position)
         if plain is not None:
             yield match.group(1), plain.group(1)

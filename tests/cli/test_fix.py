@@ -50,6 +50,16 @@ def test_diff_writes_nothing_and_can_be_applied(dcplint: Command, project: Path)
         assert (dcplint.status, dcplint.out) == (0, "")
 
 
+@pytest.mark.parametrize("end", ["\r\n", "\r"])
+def test_diffs_keep_the_line_ends(end: str, project: Path, dcplint: Command) -> None:
+    if not shutil.which("git"):
+        pytest.skip("needs git")
+    (project / "src/mine.py").write_bytes(SILENT.replace("\n", end).encode())
+    diff = dcplint("check", "--diff", *AGAINST).out.encode()
+    subprocess.run(["git", "apply"], input=diff, cwd=project, check=True)
+    assert (project / "src/mine.py").read_bytes() == FIXED.replace("\n", end).encode()
+
+
 def test_diffs_of_files_with_odd_names_can_be_applied(
     project: Path, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:

@@ -22,9 +22,11 @@ HEADERS = {
     "class A(  # not :)\n    B):\n    pass": {"A": {"not", "B"}},
     "class A(f(')'), B): pass": {"A": {"f", "B"}},
     "class A[T: (int, str)](B[T]): pass": {"A": {"B", "T"}},
+    "class A[T] \\\n    (B[T]): pass": {"A": {"B", "T"}},
     "    class A(B): pass": {"A": {"B"}},
     "class A: pass": {},
     "class \\\nA(B): pass": {"A": {"B"}},
+    "class \\\r\nA \\\r\n    (B): pass": {"A": {"B"}},
     "class Ü(Bé): pass": {"Ü": {"Bé"}},
 }
 
