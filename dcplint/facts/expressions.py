@@ -57,6 +57,9 @@ def _call(node: ast.Call) -> Expression:
         return Expression("absolute", module)
     if callee is None:
         callee = _callee_of_result(node.func)
+    if callee.rpartition(".")[2] == "TypeVar":
+        bounds = [keyword.value for keyword in node.keywords if keyword.arg == "bound"]
+        return Expression("call", callee, arguments=tuple(map(lower, bounds or node.args[1:])))
     telling = callee.rpartition(".")[2] in _BY_ARGUMENTS
     return Expression("call", callee, arguments=tuple(map(lower, node.args)) if telling else ())
 

@@ -29,9 +29,9 @@ class Expression:
 
     kind: `name` (dotted, in `text`), `absolute` (the same, not looked up in the module),
     `literal` (`value`), `call` (of the dotted `text`; with `arguments` where it is `cast` or
-    `type`), `subscript` (of the dotted `text`), `choice` (one of `options`), `default` (the first
-    of `options` that exists), `local` (rests on a variable of a function), `other`.
-    `text` of `other` is the source, shortened, for messages.
+    `type`, and with what bounds it where it is `TypeVar`), `subscript` (of the dotted `text`),
+    `choice` (one of `options`), `default` (the first of `options` that exists), `local` (rests on a
+    variable of a function), `other`. `text` of `other` is the source, shortened, for messages.
     """
 
     kind: str

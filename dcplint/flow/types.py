@@ -10,7 +10,7 @@ from dcplint.facts.expressions import dotted_name
 from dcplint.flow.functions import Function
 from dcplint.flow.listing import Classes, Listing, Setting
 from dcplint.flow.values import element_of, unpacked
-from dcplint.program.symbols import ClassSymbol
+from dcplint.program.symbols import ClassSymbol, Symbol, Variable
 
 _DEPTH = 4
 
@@ -197,12 +197,24 @@ def _constructed(listing: Listing, function: Function, call: ast.Call) -> Classe
 
 
 def annotated(listing: Listing, function: Function, annotation: ast.expr | None) -> Classes:
-    """The classes of the program that an annotation names (`C`, `"C"`, `C | None`, `A | B`)."""
+    """The classes of the program that an annotation names (`C`, `"C"`, `C | None`, `A | B`).
+
+    A generic class is meant whatever its argument is, and a type variable stands for its bound.
+    """
     found = (
-        listing.program.linker.name(function.module, name, function.scopes)
+        symbol
         for name in _names(annotation)
+        for symbol in bounded(listing.program.linker.name(function.module, name, function.scopes))
     )
-    return tuple(dict.fromkeys(symbol for symbol in found if isinstance(symbol, ClassSymbol)))
+    return tuple(dict.fromkeys(found))
+
+
+def bounded(symbol: Symbol) -> Iterator[ClassSymbol]:
+    """The classes that what a name in an annotation stands for is an instance of."""
+    if isinstance(symbol, ClassSymbol):
+        yield symbol
+    elif isinstance(symbol, Variable):
+        yield from (bound for bound in symbol.bounds if isinstance(bound, ClassSymbol))
 
 
 def _names(annotation: ast.expr | None) -> Iterator[str]:
@@ -217,8 +229,14 @@ def _names(annotation: ast.expr | None) -> Iterator[str]:
         yield from _names(annotation.left)
         yield from _names(annotation.right)
     elif isinstance(annotation, ast.Subscript):
-        if (dotted_name(annotation.value) or "").rpartition(".")[2] in ("Optional", "Annotated"):
+        name = (dotted_name(annotation.value) or "").rpartition(".")[2]
+        if name in ("Optional", "Annotated"):
             yield from _names(annotation.slice)
+        elif name == "Union" and isinstance(annotation.slice, ast.Tuple):
+            for member in annotation.slice.elts:
+                yield from _names(member)
+        else:
+            yield from _names(annotation.value)
     else:
         dotted = dotted_name(annotation)
         if dotted is not None:

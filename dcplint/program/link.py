@@ -23,6 +23,7 @@ from dcplint.program.symbols import (
     Symbol,
     Unknown,
     Vanished,
+    Variable,
 )
 from dcplint.source.location import Tree
 
@@ -157,7 +158,15 @@ class Linker:
             return self.evaluate(view, value.arguments[1])
         if value.text == "type" and len(value.arguments) == 3:
             return Unknown("the class is built at run time by type()")
+        if method == "TypeVar":
+            return Variable(tuple(self._bound_of(view, bound) for bound in value.arguments))
         return Unknown(f"it is the result of {value.text}()")
+
+    def _bound_of(self, view: View, bound: Expression) -> Symbol:
+        """What bounds a type variable: it may be named before it is there."""
+        if isinstance(bound.value, str):
+            return self.look_up(View(view.module, view.functions), bound.value)
+        return self.evaluate(view, bound)
 
     def _first(self, view: View, name: str) -> Symbol:
         """The first part of a dotted name: class body, functions from the inside out, module."""

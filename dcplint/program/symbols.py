@@ -132,6 +132,21 @@ class Unknown:
     dotted: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A type variable, and the classes that what it stands for derives from, where it is bound."""
+
+    bounds: tuple[Symbol, ...]
+
+
 Symbol = (
-    Module | ClassSymbol | FunctionSymbol | Literal | External | Vanished | Parametric | Unknown
+    Module
+    | ClassSymbol
+    | FunctionSymbol
+    | Literal
+    | External
+    | Vanished
+    | Parametric
+    | Unknown
+    | Variable
 )

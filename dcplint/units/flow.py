@@ -23,7 +23,7 @@ from dcplint.flow.functions import CallSite, Function, argument, callee_name
 from dcplint.flow.graph import Node, Role
 from dcplint.flow.listing import Classes
 from dcplint.flow.scenario import Scenario
-from dcplint.flow.types import attribute_settings, classes_of
+from dcplint.flow.types import attribute_settings, bounded, classes_of
 from dcplint.flow.universe import Universe
 from dcplint.flow.values import unpacked
 from dcplint.flow.walk import bindings
@@ -669,9 +669,9 @@ class UnitFlow:
                 for word in _words(fact.annotation):
                     found = linker.name(entry.module, word, entry.facts.scopes)
                     if not isinstance(found, ClassSymbol) and word != "None":
-                        found = linker.name(owner.module, argument, owner.facts.scopes)
-                    if isinstance(found, ClassSymbol):
-                        yield found
+                        given = linker.name(owner.module, argument, owner.facts.scopes)
+                        found = given if isinstance(given, ClassSymbol) else found
+                    yield from bounded(found)
                 return
             argument = self._type_argument(entry) or argument
 
