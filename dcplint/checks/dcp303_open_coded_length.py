@@ -6,9 +6,10 @@ this rank's number of tokens most of the time. It is evaluated over lengths, wor
 interleave sizes against `(L // (N*I)) * I + clamp(L % (N*I) - r*I, 0, I)`; the finding shows the
 smallest case that differs. Python, torch, numpy and Triton spellings are followed through local
 variables. Where the engine has an interleave size and the formula takes none, that is the fault.
-Also a local length that is advanced or rewound, in place or row by row: `local(L) - k` is not
-`local(L - k)`. And one that is divided by the ratio of a compressed cache where no code asks for
-chunks of whole entries: `local(L) // k` is `local(L // k)` only if `I % k == 0`.
+Also the engine's own helper where it is not told that size. A local length that is advanced or
+rewound, in place or row by row: `local(L) - k` is not `local(L - k)`. And one that is divided by
+the ratio of a compressed cache where no code asks for chunks of whole entries: `local(L) // k` is
+`local(L // k)` only if `I % k == 0`.
 
 ## Why it breaks
 A rank then reads a slot that it never wrote, or leaves out one that it holds. Nothing crashes: the
@@ -46,15 +47,16 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Set
+from dataclasses import dataclass, replace
 
 from dcplint.checks.base import Context, Rule
-from dcplint.facts.expressions import dotted_name, shorten
+from dcplint.contracts.model import Localizer
+from dcplint.facts.expressions import shorten
 from dcplint.facts.model import Position
 from dcplint.facts.positions import position
 from dcplint.findings.model import Evidence, Finding, Role, Severity
-from dcplint.flow.functions import Function, callee_name
+from dcplint.flow.functions import CallSite, Function, callee_name
 from dcplint.flow.graph import Node
 from dcplint.flow.origins import Frame
 from dcplint.source.location import Tree
@@ -69,6 +71,7 @@ from dcplint.units.proof import (
     divided_late,
     local_lengths,
     piece_example,
+    points,
 )
 from dcplint.units.ranks import Ranks
 from dcplint.units.roles import Role as Part
@@ -93,6 +96,7 @@ _FAULTS = {
 _WHOLE = re.compile(r"interleave\w*\)?\s*%")  # whether a chunk is a multiple of a ratio is asked
 _DIVIDED = re.compile(r"//|\b(?:floor_divide|div|divide)_?\(")
 _SMALLEST = frozenset({"min", "minimum"})
+_IN_PLACE: dict[str, ast.operator] = {"add_": ast.Add(), "sub_": ast.Sub()}
 _STEPS = 4  # variables in terms of variables
 _FLOORS = frozenset({"floor_divide", "div", "divide"})
 _SHIFTED = {
@@ -123,6 +127,7 @@ def check(context: Context) -> Iterator[Finding]:
     yield from _moved(context)
     yield from _divided(context)
     yield from _pieces(context)
+    yield from _singly(context)
 
 
 def surroundings(context: Context, function: Function) -> str:
@@ -177,21 +182,49 @@ def _finding(context: Context, function: Function, wrong: _Wrong) -> Finding:
 
 def _changed(context: Context) -> Iterator[Finding]:
     """`x.dcp_local_seq_lens += k`: the local length of a longer sequence is another one."""
-    names = {f.name for f in context.contract.fields if f.localises or "local" in f.name}
-    if not names:
-        return
-    universe = context.fields.universe
-    for name in sorted(names):
-        for function in universe.mentioning(name):
-            for node in function.homes:
-                if not isinstance(node, ast.AugAssign):
-                    continue
-                target: ast.expr = node.target
-                while isinstance(target, ast.Subscript):
-                    target = target.value
-                shifts = isinstance(node.op, (ast.Add, ast.Sub))
-                if shifts and isinstance(target, ast.Attribute) and target.attr == name:
-                    yield _shifted(context, function, node, dotted_name(target) or name)
+    for name in _local_fields(context):
+        for function in context.fields.universe.mentioning(name):
+            for statement, nodes in function.own_nodes.items():
+                for node in (statement, *nodes):
+                    change = _in_place(node)
+                    if change is None:
+                        continue
+                    if _is_of_field(context, function, statement, change.left, {name}):
+                        yield _shifted(context, function, node, change)
+
+
+def _local_fields(context: Context) -> list[str]:
+    return sorted(f.name for f in context.contract.fields if f.localises or "local" in f.name)
+
+
+def _in_place(node: ast.AST) -> ast.BinOp | None:
+    """What a statement or a call adds to or takes from something where it lies, as a sum."""
+    if isinstance(node, ast.AugAssign) and isinstance(node.op, (ast.Add, ast.Sub)):
+        return ast.BinOp(node.target, node.op, node.value)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and len(node.args) == 1:
+        if node.func.attr in _IN_PLACE:
+            return ast.BinOp(node.func.value, _IN_PLACE[node.func.attr], node.args[0])
+    return None
+
+
+def _is_of_field(
+    context: Context, function: Function, statement: ast.stmt, node: ast.expr, names: Set[str]
+) -> bool:
+    """Whether `node` is one of these attributes, or a variable for that very tensor."""
+    target = _whole(node)
+    if not isinstance(target, ast.Name):
+        return isinstance(target, ast.Attribute) and target.attr in names
+    places = function.graph.at(statement)
+    held = [value for at in places for _, value in context.units.given(function, at, target.id)]
+    parts = [_whole(value) for value in held]
+    return bool(parts) and all(isinstance(p, ast.Attribute) and p.attr in names for p in parts)
+
+
+def _whole(node: ast.expr) -> ast.expr:
+    """What `node` is a part of."""
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    return node
 
 
 def _localising(context: Context, sign: re.Pattern[str]) -> Iterator[Function]:
@@ -218,16 +251,24 @@ def _moved(context: Context) -> Iterator[Finding]:
 
 
 def _moved_in(context: Context, function: Function) -> Iterator[Finding]:
+    fields = {*_local_fields(context)}
     for statement in function.homes:
-        for node in function.own_nodes[statement]:
-            if not isinstance(node, ast.BinOp) or not isinstance(node.op, (ast.Add, ast.Sub)):
+        for node in (statement, *function.own_nodes[statement]):
+            change = _in_place(node)
+            shift = change or node
+            if not isinstance(shift, ast.BinOp) or not isinstance(shift.op, (ast.Add, ast.Sub)):
                 continue
-            if isinstance(node.left, ast.Constant) or isinstance(node.right, ast.Constant):
+            if isinstance(shift.left, ast.Constant) or isinstance(shift.right, ast.Constant):
                 continue
-            left = context.units.value(function, statement, node.left)
-            right = context.units.value(function, statement, node.right) if left else None
+            if change is not None and _is_of_field(
+                context, function, statement, change.left, fields
+            ):
+                continue  # told by what it is
+            moved = loaded(shift.left) if shift is change else shift.left
+            left = context.units.value(function, statement, moved)
+            right = context.units.value(function, statement, shift.right) if left else None
             if shifts_local(left, right) and context.fields.tracer.can_run(function, statement):
-                sign = "+" if isinstance(node.op, ast.Add) else "-"
+                sign = "+" if isinstance(shift.op, ast.Add) else "-"
                 yield RULE.finding(
                     f"`{function.qualname}` moves a local length by tokens of this step in "
                     f"`{shorten(node)}`: local(L {sign} k) is not local(L) {sign} k "
@@ -238,11 +279,11 @@ def _moved_in(context: Context, function: Function) -> Iterator[Finding]:
                 break
 
 
-def _shifted(context: Context, function: Function, node: ast.AugAssign, name: str) -> Finding:
-    sign = "+" if isinstance(node.op, ast.Add) else "-"
+def _shifted(context: Context, function: Function, node: ast.AST, change: ast.BinOp) -> Finding:
+    sign = "+" if isinstance(change.op, ast.Add) else "-"
     return RULE.finding(
-        f"`{function.qualname}` changes the local length `{name}` by {shorten(node.value)}: "
-        f"local(L {sign} k) is not local(L) {sign} k ({_SHIFTED[sign]})",
+        f"`{function.qualname}` changes the local length `{shorten(_whole(change.left))}` by "
+        f"{shorten(change.right)}: local(L {sign} k) is not local(L) {sign} k ({_SHIFTED[sign]})",
         context.program.location(function.module, position(node)),
         symbol=function.qualname,
     )
@@ -375,3 +416,53 @@ def _given(
         if len(values) == 1:
             return _given(context, function, *values[0], steps - 1)
     return at, node
+
+
+# Helpers that are not told the interleave size
+
+
+def _singly(context: Context) -> Iterator[Finding]:
+    """A localizer that takes the interleave size, called without it: it then takes 1."""
+    contract, universe = context.contract, context.fields.universe
+    if not contract.vocabulary.interleaves:
+        return
+    interleaving = Interleaving(universe)
+    for localizer in contract.localizers:
+        sizes = [p for p in localizer.parameters if role(ast.Name(p)) is Part.INTERLEAVE]
+        name = localizer.function.rpartition(".")[2]
+        for spelling in sorted(context.program.spellings(frozenset({name}))) if sizes else ():
+            for site in universe.calls_of(spelling):
+                function, call = site.function, site.call
+                if function.module.tree is not Tree.PROJECT:
+                    continue
+                if context.units.localizer(function, call) is not localizer:
+                    continue
+                if context.units.sharded(function, call) is None or _may_pass(call, localizer):
+                    continue
+                if not context.fields.tracer.can_run(function, site.statement):
+                    continue
+                if interleaving.is_open(function):
+                    yield _left_at_one(context, site, sizes[0])
+
+
+def _may_pass(call: ast.Call, localizer: Localizer) -> bool:
+    """Whether a call passes the interleave size, or things that can't be told."""
+    given = {keyword.arg for keyword in call.keywords}
+    if None in given or any(isinstance(a, ast.Starred) for a in call.args):
+        return True
+    given |= {*localizer.parameters[: len(call.args)]}
+    return any(name and role(ast.Name(name)) is Part.INTERLEAVE for name in given)
+
+
+def _left_at_one(context: Context, site: CallSite, parameter: str) -> Finding:
+    example = next(
+        Counterexample(Fault.NO_INTERLEAVE, p, replace(p, interleave=1).local)
+        for p in points()
+        if p.local != replace(p, interleave=1).local
+    )
+    return RULE.finding(
+        f"`{site.function.qualname}` leaves `{parameter}` out of "
+        f"`{shorten(site.call.func)}(…)`, which then deals out tokens one by one: {example}",
+        context.program.location(site.function.module, position(site.call)),
+        symbol=site.function.qualname,
+    )

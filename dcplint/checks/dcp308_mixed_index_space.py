@@ -36,8 +36,8 @@ The backend's slot mapping, over interleave sizes, against the owner of each tok
 
 ## Known limits
 Names tell a place from other numbers; block and page numbers, whose layout is the block's, are left
-alone. Whether a caller keeps the interleave size at 1 is looked for only in the function and its
-class.
+alone. An owner without the interleave size is left alone where its module, a class above its own or
+a caller tests that size at all, whatever the test is for.
 """
 
 from __future__ import annotations
@@ -46,7 +46,6 @@ import ast
 from collections.abc import Iterator
 
 from dcplint.checks.base import Context, Rule
-from dcplint.checks.dcp303_open_coded_length import surroundings
 from dcplint.checks.length_evidence import trail
 from dcplint.facts.expressions import shorten
 from dcplint.facts.positions import position
@@ -54,6 +53,7 @@ from dcplint.findings.model import Finding, Severity
 from dcplint.flow.functions import Function
 from dcplint.source.location import Tree
 from dcplint.units.expressions import written
+from dcplint.units.interleave import Interleaving
 from dcplint.units.lattice import LENGTHS, Space, Value
 from dcplint.units.proof import OwnerExample, wrong_owner
 from dcplint.units.roles import Role, role
@@ -76,19 +76,23 @@ def check(context: Context) -> Iterator[Finding]:
 
 
 def _owners(context: Context) -> Iterator[Finding]:
+    interleaving = Interleaving(context.ranks.universe)
     for function in context.ranks.functions():
-        if "interleave" not in surroundings(context, function):
-            yield from _findings(context, function)
+        yield from _findings(context, function, interleaving)
 
 
-def _findings(context: Context, function: Function) -> Iterator[Finding]:
+def _findings(
+    context: Context, function: Function, interleaving: Interleaving
+) -> Iterator[Finding]:
     told: set[str] = set()  # by what it says: a variable stands for its value wherever it is used
     for entry in written(function, context.ranks):
         for node in ast.walk(entry.meaning):
             example = _example(node)
             said = ast.dump(node) if example is not None else ""
-            if example is not None and said not in told:
-                told.add(said)
+            if example is None or said in told:
+                continue
+            told.add(said)
+            if interleaving.may_vary(function, entry, node):
                 yield RULE.finding(
                     f"`{function.qualname}` takes `{shorten(node)}` for the owner of a token, and "
                     f"ignores the interleave size: {example}",

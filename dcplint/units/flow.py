@@ -294,6 +294,11 @@ class UnitFlow:
         if name in _ADDING and len(parts) == 2:
             operator = ast.Add() if name == "add" else ast.Sub()
             return self._evaluate(frame, at, self._sum(call, parts[0], operator, parts[1]))
+        if name == "diff" and len(parts) == 1:
+            found = self._evaluate(frame, at, parts[0])
+            if isinstance(found, Value) and found.unit.counts is Counts.OFFSETS:
+                return replace(found, unit=UNITS["queries"])
+            return None
         if name in _DIVIDING and len(parts) == 2:
             mark = Mark(frame.function, call, shorten(call))
             rounded = name in _ROUNDING

@@ -20,6 +20,7 @@ from dcplint.units.roles import Role, role
 
 _WORD = "interleave"
 _SAYING = frozenset({"logger", "logging", "warnings", "print"})
+_DEALT = (Role.LENGTH, Role.INDEX)  # what a formula turns into this rank's part of it
 _VALID = {ast.Gt: 0, ast.GtE: 1}  # what holds of every interleave size
 
 
@@ -34,7 +35,7 @@ class Interleaving:
     universe: Universe
     _tests: dict[Module, bool] = field(default_factory=dict)
 
-    def may_vary(self, function: Function, entry: Written, formula: ast.expr) -> bool:
+    def may_vary(self, function: Function, entry: Written, formula: ast.AST) -> bool:
         """Whether `formula`, found in `entry`, may meet an interleave size other than 1.
 
         False where its module, a class above its own or a caller tests the size, and where the
@@ -43,9 +44,7 @@ class Interleaving:
         if self._is_tested(function) or _is_joined(function, entry, formula):
             return False
         given = any(
-            isinstance(node, ast.Name)
-            and node.id in function.parameters
-            and role(node) is Role.LENGTH
+            isinstance(node, ast.Name) and node.id in function.parameters and role(node) in _DEALT
             for node in walk(formula)
         )
         for site in self.universe.callers(function):
@@ -54,6 +53,12 @@ class Interleaving:
             if _tests([site.function]):
                 return False
         return True
+
+    def is_open(self, function: Function) -> bool:
+        """Whether neither the module of `function`, nor a class above, nor a caller tests it."""
+        return not self._is_tested(function) and not any(
+            _tests([site.function]) for site in self.universe.callers(function)
+        )
 
     def _is_tested(self, function: Function) -> bool:
         module = function.module
@@ -77,10 +82,10 @@ class Interleaving:
                 yield from self.universe.functions_of(index)[:1]
 
 
-def _is_joined(function: Function, entry: Written, formula: ast.expr) -> bool:
+def _is_joined(function: Function, entry: Written, formula: ast.AST) -> bool:
     """Whether a statement gives the formula its length, or uses its result, by the size."""
     lengths = {
-        dotted_name(n) for n in walk(formula) if isinstance(n, ast.expr) and role(n) is Role.LENGTH
+        dotted_name(n) for n in walk(formula) if isinstance(n, ast.expr) and role(n) in _DEALT
     }
     results = set(_targets(entry.statement))
     for statement, nodes in function.own_nodes.items():

@@ -122,9 +122,9 @@ class Formula:
 
     def is_meant_as_local(self) -> bool:
         """Whether it looks like a local length: it depends on the rank and is mostly right."""
-        points = [p for p in _points((1,)) if p.size <= 4]
+        few = [p for p in points((1,)) if p.size <= 4]
         for step in (17, 1):  # a few first: most expressions are nothing of the kind
-            some = points[::step]
+            some = few[::step]
             if 2 * sum(self.at(point) == point.local for point in some) < len(some):
                 return False
         # The same number for every rank is another quantity: a cap, or a size.
@@ -157,11 +157,11 @@ class Formula:
         """Whether it is `local(L) // k`."""
         if Role.RATIO not in self.parts.values():
             return False
-        return all(self.at(p) == p.local // p.ratio for p in _points(interleaves, _RATIOS))
+        return all(self.at(p) == p.local // p.ratio for p in points(interleaves, _RATIOS))
 
     def _wrong(self, interleaves: tuple[int, ...], ratios: tuple[int, ...] = (1,)) -> Point | None:
         empty: Point | None = None
-        for point in _points(interleaves, ratios):
+        for point in points(interleaves, ratios):
             if self.at(point) not in point.entries:
                 if point.length:
                     return point
@@ -169,7 +169,10 @@ class Formula:
         return empty
 
 
-def _points(interleaves: tuple[int, ...], ratios: tuple[int, ...] = (1,)) -> Iterator[Point]:
+def points(
+    interleaves: tuple[int, ...] = _INTERLEAVES, ratios: tuple[int, ...] = (1,)
+) -> Iterator[Point]:
+    """The cases of an enumeration, the smallest first."""
     for length in _LENGTHS:
         for size in _SIZES:
             for interleave, ratio in product(interleaves, ratios):
@@ -181,7 +184,7 @@ def divided_late() -> Counterexample:
     """The smallest case in which `local(L) // k` is not the number of entries that a rank holds."""
     return next(
         Counterexample(Fault.RATIO, point, point.local // point.ratio)
-        for point in _points((1,), _RATIOS)
+        for point in points((1,), _RATIOS)
         if point.local // point.ratio not in point.entries
     )
 
@@ -222,9 +225,9 @@ def is_cap(node: ast.expr) -> bool:
     found = _read(node, {Role.LENGTH, Role.SIZE}, {Role.INTERLEAVE})
     if found is None:
         return False
-    points = _points(_INTERLEAVES if found.takes_interleave else (1,))
+    cases = points(_INTERLEAVES if found.takes_interleave else (1,))
     try:
-        return all(found.at(point) == point.cap for point in points)
+        return all(found.at(point) == point.cap for point in cases)
     except NotArithmetic:
         return False
 
@@ -236,9 +239,9 @@ def wrong_owner(node: ast.expr) -> OwnerExample | None:
     """
     found = _read(node, {Role.INDEX, Role.SIZE}, {Role.INTERLEAVE})
     try:
-        if found is None or any(found.at(p) != p.owner for p in _points((1,))):
+        if found is None or any(found.at(p) != p.owner for p in points((1,))):
             return None
-        for point in _points(_INTERLEAVES):
+        for point in points():
             if found.at(point) != point.owner:
                 return OwnerExample(point, found.at(point))
     except NotArithmetic:
