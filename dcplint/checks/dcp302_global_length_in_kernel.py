@@ -82,6 +82,8 @@ _SPACES = {Space.GLOBAL, Space.LOCAL}
 def check(context: Context) -> Iterator[Finding]:
     """Yield a finding per argument that gets a length of the other space."""
     for sink in argument_sinks(context.units):
+        if sink.unit.bound:
+            continue  # what bounds the whole bounds a part of it
         value = context.units.value(sink.function, sink.statement, sink.node)
         if not isinstance(value, Value) or value.unit.counts not in LENGTHS:
             continue

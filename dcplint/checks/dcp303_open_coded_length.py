@@ -9,7 +9,8 @@ variables. Where the engine has an interleave size and the formula takes none, t
 Also the engine's own helper where it is not told that size. A local length that is advanced or
 rewound, in place or row by row: `local(L) - k` is not `local(L - k)`. And one that is divided by
 the ratio of a compressed cache where no code asks for chunks of whole entries: `local(L) // k` is
-`local(L // k)` only if `I % k == 0`.
+`local(L // k)` only if `I % k == 0`. And a bound for this rank's length, worked out from a global
+length and the world size, that some rank exceeds.
 
 ## Why it breaks
 A rank then reads a slot that it never wrote, or leaves out one that it holds. Nothing crashes: the
@@ -51,6 +52,7 @@ from collections.abc import Iterator, Set
 from dataclasses import dataclass, replace
 
 from dcplint.checks.base import Context, Rule
+from dcplint.checks.length_evidence import runs_under_dcp, wanted
 from dcplint.contracts.model import Localizer
 from dcplint.facts.expressions import shorten
 from dcplint.facts.model import Position
@@ -60,6 +62,7 @@ from dcplint.flow.functions import CallSite, Function, callee_name
 from dcplint.flow.graph import Node
 from dcplint.flow.origins import Frame
 from dcplint.source.location import Tree
+from dcplint.units.caps import low_caps
 from dcplint.units.expressions import written
 from dcplint.units.flow import KEEPING, loaded, operands
 from dcplint.units.interleave import Interleaving
@@ -128,6 +131,7 @@ def check(context: Context) -> Iterator[Finding]:
     yield from _divided(context)
     yield from _pieces(context)
     yield from _singly(context)
+    yield from _capped(context)
 
 
 def surroundings(context: Context, function: Function) -> str:
@@ -466,3 +470,22 @@ def _left_at_one(context: Context, site: CallSite, parameter: str) -> Finding:
         context.program.location(site.function.module, position(site.call)),
         symbol=site.function.qualname,
     )
+
+
+# Bounds that some rank exceeds
+
+
+def _capped(context: Context) -> Iterator[Finding]:
+    """`L // N` for the longest that a rank can hold: where it does not divide, some hold more."""
+    takes_chunks = bool(context.contract.vocabulary.interleaves)
+    interleaving = Interleaving(context.fields.universe) if takes_chunks else None
+    for cap in low_caps(context.units, interleaving):
+        sink = cap.sink
+        if runs_under_dcp(context, sink.function, sink.statement):
+            yield RULE.finding(
+                f"`{cap.function.qualname}` bounds this rank's length by `{shorten(cap.node)}`, "
+                f"which some rank exceeds: {cap}",
+                context.program.location(cap.function.module, position(cap.node)),
+                symbol=cap.function.qualname,
+                evidence=(wanted(sink),),
+            )

@@ -210,7 +210,7 @@ class UnitFlow:
             assert isinstance(source, Value)
             return replace(source, unit=unit).at(mark)
         if isinstance(node.op, ast.Mult):
-            if is_cap(self._meaning(frame.function, at, node, _NAMES)):
+            if is_cap(self.meaning(frame.function, at, node)):
                 return Value(UNITS["local-upper-bound"], trail=(mark,))
             return None
         if isinstance(node.op, ast.FloorDiv):
@@ -218,7 +218,9 @@ class UnitFlow:
             return self._divided(frame, at, node.left, node.right, rounded, mark)
         return None
 
-    def _meaning(self, function: Function, at: Node, node: ast.expr, steps: int) -> ast.expr:
+    def meaning(
+        self, function: Function, at: Node, node: ast.expr, steps: int = _NAMES
+    ) -> ast.expr:
         """An expression with what its variables hold put in, where that is one thing."""
         values: dict[str, ast.expr] = {}
         for inner in ast.walk(node) if steps else ():
@@ -227,7 +229,7 @@ class UnitFlow:
             given = list(self.given(function, at, inner.id))
             # What is merely fetched keeps its name, by which its part is known.
             if len(given) == 1 and isinstance(given[0][1], (ast.BinOp, ast.UnaryOp)):
-                values[inner.id] = self._meaning(function, *given[0], steps - 1)
+                values[inner.id] = self.meaning(function, *given[0], steps - 1)
         return substituted(node, values) if values else node
 
     def _query_lengths(self, frame: _Frame, at: Node, node: ast.BinOp) -> Abstract:

@@ -1,0 +1,124 @@
+"""Upper bounds of one rank's length that some rank exceeds, proved by enumeration."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dcplint.flow.dataclasses import constructor_argument
+from dcplint.flow.functions import CallSite, Function, argument
+from dcplint.flow.graph import Node
+from dcplint.flow.types import classes_of
+from dcplint.units.evaluate import NotArithmetic, evaluate
+from dcplint.units.flow import UnitFlow
+from dcplint.units.interleave import Interleaving
+from dcplint.units.lattice import LENGTHS, Space, Value
+from dcplint.units.proof import Point, points
+from dcplint.units.roles import Role, role
+from dcplint.units.sinks import Sink, argument_sinks
+
+_STEPS = 3  # variables and attributes in terms of others
+
+
+@dataclass(frozen=True, slots=True)
+class LowCap:
+    """A bound that is given to something, where it is worked out, and a rank that exceeds it."""
+
+    sink: Sink
+    function: Function
+    node: ast.expr
+    point: Point
+    value: int
+
+    def __str__(self) -> str:
+        p = self.point
+        case = f"L={p.length}, N={p.size}, r={p.rank}, I={p.interleave}"
+        return f"{case}: {self.value}, should be at least {p.local}"
+
+
+def low_caps(units: UnitFlow, interleaving: Interleaving | None) -> Iterator[LowCap]:
+    """What is given for a bound of the local length and is lower than it somewhere, each once.
+
+    interleaving: None where no other interleave size than 1 is known to the engine.
+    """
+    told: set[ast.expr] = set()
+    for sink in argument_sinks(units):
+        if not sink.unit.bound or sink.unit.space is not Space.LOCAL:
+            continue
+        for at in sink.function.graph.at(sink.statement):
+            for function, place, node in _origins(units, sink.function, at, sink.node, _STEPS):
+                found = _exceeded(units, function, place, node, interleaving)
+                if found is not None and node not in told:
+                    told.add(node)
+                    yield LowCap(sink, function, node, *found)
+
+
+def _origins(
+    units: UnitFlow, function: Function, at: Node, node: ast.expr, steps: int
+) -> Iterator[tuple[Function, Node, ast.expr]]:
+    """The arithmetic that a bound may come from: its own, or what it was given."""
+    if not isinstance(node, (ast.Name, ast.Attribute)):
+        yield function, at, node
+    elif steps and isinstance(node, ast.Name):
+        for place, value in units.given(function, at, node.id):
+            yield from _origins(units, function, place, value, steps - 1)
+        callers = units.universe.callers(function) if node.id in function.parameters else ()
+        for site in callers:
+            yield from _passed(units, site, argument(function, site.call, node.id), steps - 1)
+    elif steps and isinstance(node, ast.Attribute):
+        for owner in classes_of(units.universe, function, node.value):
+            for site in units.scenario.lookup.constructions(owner):
+                given = constructor_argument(units.universe, site.call, owner, node.attr)
+                yield from _passed(units, site, given, steps - 1)
+
+
+def _passed(
+    units: UnitFlow, site: CallSite, node: ast.expr | None, steps: int
+) -> Iterator[tuple[Function, Node, ast.expr]]:
+    if node is not None:
+        for place in site.nodes:
+            yield from _origins(units, site.function, place, node, steps)
+
+
+def _exceeded(
+    units: UnitFlow, function: Function, at: Node, node: ast.expr, interleaving: Interleaving | None
+) -> tuple[Point, int] | None:
+    """The smallest case in which a rank holds more than `node`; None where that is not known."""
+    meaning = units.meaning(function, at, node)
+    parts: dict[int, Role] = {}
+    for inner in ast.walk(meaning):
+        part = _part(units, function, at, inner) if isinstance(inner, ast.expr) else None
+        if part is not None:
+            parts[id(inner)] = part
+    if not {Role.LENGTH, Role.SIZE} <= {*parts.values()}:
+        return None
+    takes_interleave = Role.INTERLEAVE in parts.values()
+    chunks = takes_interleave or (interleaving is not None and interleaving.is_open(function))
+    for point in points() if chunks else points((1,)):
+
+        def leaf(node: ast.expr, point: Point = point) -> int | None:
+            part = parts.get(id(node))
+            return None if part is None else point.of(part)
+
+        try:
+            value = evaluate(meaning, leaf)
+        except NotArithmetic:
+            return None
+        if value < point.local:
+            return point, value
+    return None
+
+
+def _part(units: UnitFlow, function: Function, at: Node, node: ast.expr) -> Role | None:
+    """The part that a name plays: a global length, exact or bounded, the size or the chunk."""
+    if not isinstance(node, (ast.Name, ast.Attribute)):
+        return None
+    if role(node) is Role.INTERLEAVE:
+        return Role.INTERLEAVE
+    if role(node) is Role.SIZE or units.scenario.is_size(function, node):
+        return Role.SIZE
+    value = units.before_node(function, at, node)
+    if isinstance(value, Value) and value.unit.space is Space.GLOBAL:
+        return Role.LENGTH if value.unit.counts in LENGTHS else None
+    return None
