@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from dcplint.facts.expressions import dotted_name, shorten
+from dcplint.flow.dataclasses import constructor_argument
 from dcplint.flow.functions import Function, callee_name
 from dcplint.flow.graph import Edge, Node, Role
+from dcplint.flow.types import classes_of
 from dcplint.units.flow import UnitFlow
 from dcplint.units.lattice import LENGTHS, Counts, Mark, Space, Value
 from dcplint.units.roles import Role as Part
@@ -219,18 +221,38 @@ class Variance:
                     return Mark(function, leaf, text)
                 if unit.space is not Space.LOCAL:
                     continue
-            if steps and isinstance(leaf, ast.Name):
-                for place, given in self.units.given(function, at, leaf.id):
-                    found = self._variant(function, place, given, steps - 1)
-                    if found is not None:
-                        return found
+            for where, place, given in self._given(function, at, leaf) if steps else ():
+                found = self._variant(where, place, given, steps - 1)
+                if found is not None:
+                    return found
         return None
+
+    def _given(
+        self, function: Function, at: Node, leaf: ast.expr
+    ) -> Iterator[tuple[Function, Node, ast.expr]]:
+        """What a variable, a field of a record or an attribute was given, or a helper returns."""
+        if isinstance(leaf, ast.Name):
+            for place, value in self.units.given(function, at, leaf.id):
+                yield function, place, value
+            return
+        universe, lookup = self.units.universe, self.units.scenario.lookup
+        if isinstance(leaf, ast.Attribute):
+            for owner in classes_of(universe, function, leaf.value):
+                for site in lookup.constructions(owner):
+                    passed = constructor_argument(universe, site.call, owner, leaf.attr)
+                    if passed is not None:
+                        yield from ((site.function, place, passed) for place in site.nodes)
+        for where, value in self.units.scenario.meanings(function, leaf):
+            yield from ((where, place, value) for place in _places(where, value))
 
     def _is_rank(self, function: Function, node: ast.expr) -> bool:
         return role(node) is Part.RANK or self.units.scenario.is_rank(function, node)
 
     def _leaves(self, function: Function, node: ast.expr) -> Iterator[ast.expr]:
-        """The names that a value depends on; not through shapes, collectives and None tests."""
+        """The names and helpers that a value depends on.
+
+        Not through shapes, collectives, what runs one, and tests for None.
+        """
         if isinstance(node, (ast.Name, ast.Attribute)):
             if isinstance(node, ast.Attribute) and node.attr in _SHAPES:
                 return
@@ -250,6 +272,10 @@ class Variance:
                 return
             if name in _SHAPES or name in ("len", "isinstance", "hasattr"):
                 return
+            if callees := self.units.universe.callees(function, node):
+                if all(callee in self.runners for callee in callees):
+                    return
+                yield node
             if isinstance(node.func, ast.Attribute):
                 yield from self._leaves(function, node.func.value)
             for argument in (*node.args, *(k.value for k in node.keywords)):
@@ -258,6 +284,14 @@ class Variance:
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.expr):
                 yield from self._leaves(function, child)
+
+
+def _places(function: Function, node: ast.expr) -> list[Node]:
+    """The nodes of a function's control flow that evaluate an expression."""
+    for statement, nodes in function.own_nodes.items():
+        if any(inner is node for inner in nodes):
+            return function.graph.at(statement)
+    return []
 
 
 def _loops_around(function: Function, node: Node) -> frozenset[ast.stmt]:
