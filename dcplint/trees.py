@@ -95,7 +95,9 @@ def open_trees(options: RunOptions) -> list[Checked]:
     _set_prefixes(trees)
     for tree in trees:
         for pack in packs.values():
-            engine = find_engine(tree.index, pack, options.engine, options.engine_path)
+            engine = find_engine(
+                tree.index, pack, options.engine, options.engine_path, packs.values()
+            )
             if engine is not None:
                 program = build_program(tree.index, engine, tree.unsaved)
                 if engine.in_tree or program.uses_engine():

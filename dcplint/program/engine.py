@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import metadata
@@ -62,12 +62,17 @@ class Engine:
 
 
 def find_engine(
-    index: Index, pack: Pack, spec: EngineSpec | None, engine_path: Path | None
+    index: Index,
+    pack: Pack,
+    spec: EngineSpec | None,
+    engine_path: Path | None,
+    packs: Iterable[Pack] = (),
 ) -> Engine | None:
     """The engine of `pack` for the tree of `index`; None where the tree has nothing to do with it.
 
     Looks in the tree, then at `engine_path`, then at the installed distribution, then at what the
-    project itself asks for. Raises UserError for an `engine_path` without the engine.
+    project itself asks for. packs: all there are; what lies at `engine_path` may be another engine
+    of a tree that has to do with several. Raises UserError where it is none of the tree's.
     """
     named = spec.version if spec is not None and spec.name == pack.engine else None
     said = f"named {spec.where}" if spec is not None else ""
@@ -78,13 +83,15 @@ def find_engine(
         return Engine(pack.at(version or pack.known[-1]), True, None, how, version is not None)
     if not index.imports(pack):
         return None
-    if engine_path is not None:
-        directory = package_parent(engine_path, pack)
-        if directory is None:
+    directory = package_parent(engine_path, pack) if engine_path is not None else None
+    if engine_path is not None and directory is None:
+        others = (other for other in packs if index.imports(other))
+        if not any(package_parent(engine_path, other) for other in others):
             raise UserError(
                 f"--engine-path {engine_path}: no package `{pack.package}` there; "
                 f"give the folder that contains {pack.package}/"
             )
+    if directory is not None:
         version = named or release_in(directory, pack, f"{pack.package}/__init__.py")
         how = f"--engine-path {engine_path}"
         contract = pack.at(version or pack.known[-1])

@@ -24,11 +24,12 @@ _WORD_ENDS = re.compile(rb"\w\Z")
 
 
 def field_words(pack: Pack) -> frozenset[bytes]:
-    """What a module that has to do with a contract field or a length of the pack mentions."""
+    """What a module mentions that has to do with a contract field, a length or DCP's own ranks."""
     owners = [fact.record for fact in pack.fields] + [fact.record for fact in pack.lengths]
     owners += [fact.function for fact in pack.localizers]
     owners += [fact.function for fact in pack.arguments]
     owners += pack.vocabulary.merges
+    owners += pack.vocabulary.groups
     words = {owner.rpartition(".")[2] for owner in owners}
     return frozenset(word.encode() for word in words | {field.name for field in pack.fields})
 

@@ -1,0 +1,55 @@
+"""Trees that have to do with more than one engine, or with little of one."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.run.tree import SILENT, Command, write, write_engine
+
+TWO = {
+    "mine/for_vllm.py": SILENT,
+    "mine/for_sglang.py": "from sglang.srt.layers.attention.base_attn_backend import A\n",
+}
+
+
+def test_the_source_of_one_engine_is_read_for_a_tree_of_two(
+    dcplint: Command, tmp_path: Path
+) -> None:
+    plugin = write(tmp_path / "plugin", dict(TWO))
+    engine = write_engine(tmp_path / "engine", "0.29.0", default=True)
+    found = dcplint.check(plugin, "--engine-path", engine)
+    assert (found.status, found.err) == (1, "")
+    assert found.verdicts == [("DCP101", "SilentImpl")]
+
+
+def test_a_folder_without_either_is_refused(dcplint: Command, tmp_path: Path) -> None:
+    plugin = write(tmp_path / "plugin", dict(TWO))
+    assert dcplint.check(plugin, "--engine-path", tmp_path).status == 2
+    assert "no package `sglang` there" in dcplint.err
+
+
+# A module that exchanges between the ranks and says nothing else of DCP.
+EXCHANGE = """\
+from vllm.distributed.parallel_state import get_dcp_group
+
+
+def exchange(candidates, dcp_rank, topk):
+    {before}
+    return get_dcp_group().all_gather(candidates, dim=1)[:topk]
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "codes"),
+    [
+        ("if dcp_rank == 0:\n        return candidates", ["DCP307"]),
+        ("if candidates.shape[0] == 0:\n        return candidates", []),
+    ],
+)
+def test_modules_that_only_name_the_group_are_read(
+    dcplint: Command, tmp_path: Path, before: str, codes: list[str]
+) -> None:
+    text = EXCHANGE.replace("{before}", before)
+    plugin = write(tmp_path / "plugin", {"mine/impl.py": SILENT, "mine/topk.py": text})
+    found = dcplint.json("check", plugin, "--engine", "vllm==0.30.0", "--select", "DCP307")
+    assert [f["code"] for f in found["findings"]] == codes
