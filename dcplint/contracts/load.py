@@ -55,6 +55,7 @@ MOVED_KINDS = ("name", "module")
 LSE_BASES = ("e", "two")
 _WORDS = {  # kinds of term, and what their names are
     "sizes": "a name",
+    "switches": "a name",
     "ranks": "a name",
     "interleaves": "a name",
     "groups": "a dotted name",
@@ -392,7 +393,9 @@ class _Loader(Reader):
             name=fields.text("name", "a name"),
             record=fields.text("record", "a dotted name"),
             unit=fields.choice("unit", UNITS),
-            on_device=fields.choice("place", PLACES) == "device",
+            on_device=(
+                fields.optional("place") is not None and fields.choice("place", PLACES) == "device"
+            ),
             releases=fields.releases(),
             source=fields.source(),
         )

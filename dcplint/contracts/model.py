@@ -335,7 +335,7 @@ class Length:
     unit: one of `UNITS`: the whole sequence, this rank's shard, every rank's shard, at least as
     many as the sequence or the shard has, the tokens that are new in this step, or where each
     request's new tokens start.
-    on_device: reading it on the host waits for the device.
+    on_device: reading it on the host waits for the device, and is no part of the plan.
     """
 
     name: str
@@ -403,6 +403,7 @@ class Vocabulary:
     """The names by which engine code speaks of DCP, in whatever release of the pack.
 
     sizes, ranks: attribute and parameter names holding the DCP world size and rank.
+    switches: names that are true where DCP is on, and nowhere else.
     interleaves: names holding the interleave size; where there is none, it is 1 everywhere.
     groups: dotted names of functions that return the DCP process group.
     group_ranks, group_sizes: attributes of a group: this rank's place in it, and how many it has.
@@ -415,6 +416,7 @@ class Vocabulary:
     """
 
     sizes: tuple[str, ...] = ()
+    switches: tuple[str, ...] = ()
     ranks: tuple[str, ...] = ()
     interleaves: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()

@@ -115,6 +115,8 @@ class Scenario:
     def _evaluate(self, function: Function, test: ast.expr) -> bool | None:
         if isinstance(test, ast.Attribute) and test.attr in self._derived:
             return self.on  # code asks only where its class keeps the promise
+        if self._guards.is_switch(test):
+            return self.on
         if isinstance(test, ast.NamedExpr):
             return self.truth(function, test.value)
         if (
@@ -155,6 +157,8 @@ class Scenario:
         if isinstance(test, ast.Compare) and len(test.ops) == 1:
             said = self._in_own_words(function, test)
             return said is not None and self._guards.is_exclusive(said, True)
+        if self._guards.is_switch(test):
+            return True
         key = (function, f"exclusive {dumped(test)}")
         if key in self._active or len(self._active) > _DEPTH:
             return False

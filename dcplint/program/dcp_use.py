@@ -110,7 +110,7 @@ def _mentions_dcp(
     program: Program, symbol: ClassSymbol, facts: FunctionFacts, kept: set[str]
 ) -> bool:
     vocabulary = program.contract.vocabulary
-    words = {*vocabulary.sizes, *vocabulary.ranks, *kept}
+    words = {*vocabulary.sizes, *vocabulary.switches, *vocabulary.ranks, *kept}
     words |= program.spellings(
         frozenset(name.rpartition(".")[2] for name in (*vocabulary.groups, *vocabulary.merges))
     )
@@ -127,6 +127,10 @@ def _work(
     derived = {d.name for d in program.contract.derived}
     weak: tuple[ast.AST, str] | None = None  # tells least of what DCP is done for
     for step in running(function, guards):
+        if step.exclusive and isinstance(step.node, ast.Return):
+            if isinstance(step.node.value, ast.Tuple):
+                given = shorten(step.node.value)
+                weak = weak or (step.node, f"returns {given} only where DCP is on")
         for node in _own_expressions(step.node):
             if isinstance(node, ast.Call):
                 callee = node.func

@@ -54,7 +54,14 @@ class Guards:
             if self.is_size(test.value):
                 self.aliases.add(test.target.id)
             return self._truth(test.value, sizes)
+        if self.is_switch(test):
+            return sizes is _ON
         return True if self.is_size(test) else None
+
+    def is_switch(self, node: ast.expr) -> bool:
+        """Whether `node` says that DCP is on, by its name."""
+        name = node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+        return name in self.vocabulary.switches
 
     def _combined(self, test: ast.BoolOp, sizes: tuple[int, ...]) -> bool | None:
         values = [self._truth(value, sizes) for value in test.values]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from dcplint.program.dcp_use import service
 from dcplint.program.program import Program
 from dcplint.program.symbols import ClassSymbol
 
@@ -45,7 +46,8 @@ def _is_refused(program: Program, impl: ClassSymbol) -> bool:
 def serves_dcp(program: Program, symbol: ClassSymbol) -> bool:
     """Whether an impl that `symbol`, an impl or builder, works for is let through by every gate.
 
-    True only where such an impl makes a promise that a gate asks for, and breaks none.
+    True only where such an impl makes a promise that a gate asks for, and breaks none; where no
+    gate asks for any, where the impl itself does DCP's work.
     """
     impls = _impls_of(program, symbol)
     return any(impl is not None and _is_let_through(program, impl) for impl in impls)
@@ -58,4 +60,6 @@ def _is_let_through(program: Program, impl: ClassSymbol) -> bool:
         for capability in program.contract.capabilities
         if capability.role == "impl" and capability.methods and capability.name in gated
     ]
+    if not promises:
+        return service(program, impl) is not None
     return True in promises and False not in promises

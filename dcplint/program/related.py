@@ -24,8 +24,11 @@ _WORD_ENDS = re.compile(rb"\w\Z")
 
 
 def field_words(pack: Pack) -> frozenset[bytes]:
-    """What a module mentions that has to do with a contract field, a length or DCP's own ranks."""
-    owners = [fact.record for fact in pack.fields] + [fact.record for fact in pack.lengths]
+    """What a module mentions that has to do with a contract field, a length or DCP's own ranks.
+
+    Not the records that lengths lie in: those of some engines are handed to every function.
+    """
+    owners = [fact.record for fact in pack.fields]
     owners += [fact.function for fact in pack.localizers]
     owners += [fact.function for fact in pack.arguments]
     owners += pack.vocabulary.merges
