@@ -128,6 +128,9 @@ def command(
 ) -> int:
     """Lint PATHS, by default the working directory.
 
+    All of the project that they lie in is read. Shown is what is found in PATHS, and what is found
+    elsewhere with a part of its evidence in them.
+
     Exits 0 if nothing graver than a note was found, 1 if something was, 2 if something is wrong
     with the call, the configuration or dcplint itself. `--diff` exits 1 if it shows anything.
     """

@@ -7,6 +7,7 @@ import libcst as cst
 from dcplint.findings.changes import DropFallback
 from dcplint.fixes.tree import Replacement, expression_at, replaced
 
+_ATOMS = (cst.Name, cst.Attribute, cst.Call, cst.Subscript)
 _HARMLESS = (cst.Assign, cst.AnnAssign, cst.Expr, cst.Import, cst.ImportFrom)
 
 
@@ -86,9 +87,12 @@ def _kept(node: cst.IfExp | cst.BooleanOperation, path: str) -> cst.BaseExpressi
         if when_none is None:
             return None
         kept = node.orelse if when_none else node.body
-    # The brackets of the whole may be what holds several lines together.
+    # The brackets of the whole may be what holds several lines together, or an operator apart.
     if kept.lpar or not node.lpar:
         return kept
+    if isinstance(kept, _ATOMS) and "\n" not in _code(kept):
+        if not any("#" in _code(bracket) for bracket in (*node.lpar, *node.rpar)):
+            return kept
     return kept.with_changes(lpar=node.lpar, rpar=node.rpar)
 
 

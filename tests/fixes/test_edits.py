@@ -222,7 +222,15 @@ DROPPED = {
     "an expression": ("    return p if p is not None else g()\n", "    return p\n"),
     "an expression turned round": (
         "    q = (\n        g()\n        if p is None\n        else p\n    )\n",
-        "    q = (\n        p\n    )\n",
+        "    q = p\n",
+    ),
+    "an expression with a comment": (
+        "    q = (  # why\n        p if p is not None else g()\n    )\n",
+        "    q = (  # why\n        p\n    )\n",
+    ),
+    "an expression among others": (
+        "    q = 2 * (p if p is not None else g())\n",
+        "    q = 2 * p\n",
     ),
     "an expression for itself": (
         "    p = (  # why\n        p if p is not None else g()\n    )\n    return p\n",
@@ -231,7 +239,7 @@ DROPPED = {
     "or for itself": ("    p = p or g()  # why\n", "    assert p is not None  # why\n"),
     "or for another": ("    q = p or g()\n", "    q = p\n"),
     "or": ("    return p or g()\n", "    return p\n"),
-    "or over several lines": ("    return (p\n        or g())\n", "    return (p)\n"),
+    "or over several lines": ("    return (p\n        or g())\n", "    return p\n"),
     "elif": ("    if a:\n        b()\n    elif p is None:\n        p = g()\n", None),
     "another path": ("    if q is None:\n        p = g()\n", None),
     "more than values": ("    if p is None:\n        for x in y:\n            p = g()\n", None),

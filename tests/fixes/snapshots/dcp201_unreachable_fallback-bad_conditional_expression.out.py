@@ -23,9 +23,7 @@ class PagedMetadataBuilder(AttentionMetadataBuilder):
         given = common_attn_metadata.dcp_local_seq_lens
         if self.shards == 1:
             return common_attn_metadata.seq_lens
-        return (
-            given
-        )
+        return given
 
 
 def step(builder: PagedMetadataBuilder, batch, dummy):

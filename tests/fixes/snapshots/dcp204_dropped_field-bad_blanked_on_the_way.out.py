@@ -18,7 +18,11 @@ class PrefillMetadataBuilder(RowsMetadataBuilder):
         common = CommonAttentionMetadata(  # expect: DCP204
             seq_lens=common_attn_metadata.seq_lens[rows],
             num_reqs=len(rows),
-            dcp_local_seq_lens=None if common_attn_metadata.dcp_local_seq_lens is None else common_attn_metadata.dcp_local_seq_lens[rows],
+            dcp_local_seq_lens=(
+                None
+                if common_attn_metadata.dcp_local_seq_lens is None
+                else common_attn_metadata.dcp_local_seq_lens[rows]
+            ),
         )
         return super().build(common_prefix_len, common)
 

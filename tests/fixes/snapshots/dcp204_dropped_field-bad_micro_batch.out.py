@@ -19,7 +19,11 @@ def slice_requests(common: CommonAttentionMetadata, part):
         num_reqs=part.stop - part.start,
         block_table_tensor=common.block_table_tensor[part],
         slot_mapping=common.slot_mapping,
-        dcp_local_seq_lens=None if common.dcp_local_seq_lens is None else common.dcp_local_seq_lens[part],
+        dcp_local_seq_lens=(
+            None
+            if common.dcp_local_seq_lens is None
+            else common.dcp_local_seq_lens[part]
+        ),
     )
 
 
