@@ -27,6 +27,7 @@ class RunOptions:
     exclude: gitignore-style patterns, applied on top of .gitignore.
     engine: None means auto. jobs: how many processes may work at a time.
     edits: whether the edits of fixes are wanted. replaced: contents that stand in for files.
+    may_be_empty: whether paths without a Python file are an answer, not a mistake.
     """
 
     paths: tuple[Path, ...]
@@ -41,3 +42,4 @@ class RunOptions:
     jobs: int = 1
     edits: bool = False
     replaced: Mapping[Path, bytes] = field(default_factory=dict)
+    may_be_empty: bool = False

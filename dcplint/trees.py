@@ -74,7 +74,7 @@ class Checked:
 def open_trees(options: RunOptions) -> list[Checked]:
     """Index every root that the paths lie in and link it for each engine it has to do with.
 
-    Raises UserError where there is nothing to check.
+    Raises UserError where there is nothing to check, unless that is an answer.
     """
     from dcplint.contracts.packs import find_packs
 
@@ -89,8 +89,10 @@ def open_trees(options: RunOptions) -> list[Checked]:
             _index(nested_root(d), packs, options) for d in nested if _wanted(d, trees[position])
         )
         position += 1
-    trees = [tree for tree in trees if tree.index.scans or tree.index.broken]
-    if not trees:
+    filled = [tree for tree in trees if tree.index.scans or tree.index.broken]
+    if filled:
+        trees = filled
+    elif not options.may_be_empty:
         raise UserError(f"no Python files found in {', '.join(map(str, options.paths))}")
     _set_prefixes(trees)
     for tree in trees:

@@ -74,10 +74,13 @@ def command(
         engine=wanted,
         engine_path=engine_path or config.engine_path,
         packs=(*config.packs, *packs),
+        may_be_empty=True,
     )
     with ExitStack() as stack:
         trees = [_tree(name, stack) for name in (base, head or ".")]
         old, new = (survey(replace(both, paths=(tree,))) for tree in trees)
+    if not old.report.files and not new.report.files:
+        raise UserError("no Python files found on either side")
     names = base, head or ("." if Path(base).is_dir() else "the work tree")
     difference = Difference(
         Side(names[0], old.report),
@@ -112,6 +115,5 @@ def _tree(name: str, stack: ExitStack) -> Path:
     target = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="dcplint-"))).resolve()
     unpack(commit, checkout, target)
     inside = target / here.resolve().relative_to(checkout.resolve())
-    if not inside.is_dir():
-        raise UserError(f"{name}: has no folder {here.resolve().relative_to(checkout.resolve())}")
+    inside.mkdir(parents=True, exist_ok=True)
     return inside

@@ -16,6 +16,7 @@ _WANTED = re.compile(
     re.DOTALL,
 )
 _FILE_MODES = ("100644", "100755")
+_SUBMODULE_MODE = "160000"
 
 
 def commit_of(name: str, directory: Path) -> str | None:
@@ -43,11 +44,17 @@ def checkout_of(directory: Path) -> Path:
 def unpack(commit: str, checkout: Path, target: Path) -> None:
     """Write the files of a commit that dcplint reads to the empty folder `target`.
 
-    Raises UserError where git does not.
+    Those of a submodule, too, where it is checked out and has the commit. Raises UserError where
+    git does not.
     """
     # By this the folder is the root of a project, as the checkout is.
-    (target / ".git").mkdir()
-    names = dict(_blobs(commit, checkout))
+    (target / ".git").mkdir(parents=True)
+    names, submodules = {}, {}
+    for mode, name, item in _entries(commit, checkout):
+        if mode in _FILE_MODES and _WANTED.fullmatch(name):
+            names[name] = item
+        elif mode == _SUBMODULE_MODE and (checkout / name / ".git").exists():
+            submodules[name] = item
     request = "".join(f"{blob}\n" for blob in names.values()).encode()
     content = _git(checkout, "cat-file", "--batch", stdin=request)
     if content is None:
@@ -61,18 +68,19 @@ def unpack(commit: str, checkout: Path, target: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content[start : start + size])
         position = start + size + 1
+    for name, inner in submodules.items():
+        if commit_of(inner, checkout / name) is not None:
+            unpack(inner, checkout / name, target / name)
 
 
-def _blobs(commit: str, checkout: Path) -> Iterator[tuple[str, str]]:
-    """Path and object of each wanted file."""
+def _entries(commit: str, checkout: Path) -> Iterator[tuple[str, str, str]]:
+    """Mode, path and object of whatever a commit holds, but folders."""
     listing = _git(checkout, "ls-tree", "-r", "-z", "--full-tree", commit)
     if listing is None:
         raise UserError(f"{commit}: git cannot list its files")
-    for entry in listing.decode(errors="surrogateescape").split("\0"):
+    for entry in filter(None, listing.decode(errors="surrogateescape").split("\0")):
         about, _, name = entry.partition("\t")
-        mode, blob = about.partition(" ")[0], about.rpartition(" ")[2]
-        if mode in _FILE_MODES and _WANTED.fullmatch(name):
-            yield name, blob
+        yield about.partition(" ")[0], name, about.rpartition(" ")[2]
 
 
 def _git(directory: Path, *args: str, stdin: bytes = b"") -> bytes | None:

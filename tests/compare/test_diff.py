@@ -227,8 +227,33 @@ def test_in_a_subfolder(
     assert changes(diff("HEAD~1", "HEAD")) == {"SilentImpl": ("declared", "SilentImpl")}
     write(repository, {"later/a.py": SILENT})
     monkeypatch.chdir(repository / "later")
-    dcplint("diff", "HEAD")
-    assert (dcplint.status, dcplint.err) == (2, "error: HEAD: has no folder later\n")
+    assert changes(diff("HEAD", *ENGINES)) == {"SilentImpl": ("new", "SilentImpl")}
+
+
+def test_the_first_python_file(diff: Any, dcplint: Command, tmp_path: Path) -> None:
+    """A change may bring it, and another take it away; on neither side it is a slip."""
+    old, new = write(tmp_path / "old", {"README.md": ""}), write(tmp_path / "new", {"a.py": SILENT})
+    assert changes(diff(old, new, *ENGINES)) == {"SilentImpl": ("new", "SilentImpl")}
+    assert changes(diff(new, old, *ENGINES)) == {"SilentImpl": ("removed", "SilentImpl")}
+    dcplint("diff", old, old, *ENGINES)
+    assert (dcplint.status, dcplint.err) == (2, "error: no Python files found on either side\n")
+
+
+def test_submodules(
+    diff: Any, repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each side has the commit that it names, and nothing changes where it is the same one."""
+    git(repository, "checkout", "-q", ".")
+    outer = write(tmp_path / "outer", {"mine.py": "", "requirements.txt": "vllm==0.29.0"})
+    git(outer, "init", "-q", "-b", "main")
+    allowed = ("-c", "protocol.file.allow=always")
+    git(outer, *allowed, "submodule", "--quiet", "add", str(repository), "sub module")
+    git(outer, "add", ".")
+    git(outer, "commit", "-qm", "one")
+    monkeypatch.chdir(outer)
+    assert diff("HEAD")["capabilities"] == []
+    git(outer / "sub module", "checkout", "-q", "HEAD~1")
+    assert changes(diff("HEAD")) == {"SilentImpl": ("undeclared", "SilentImpl")}
 
 
 def test_what_is_neither(dcplint: Command, repository: Path) -> None:

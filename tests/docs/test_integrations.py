@@ -4,6 +4,7 @@ import json
 import re
 import shlex
 from collections.abc import Iterator
+from typing import Any
 
 import click
 import pytest
@@ -13,7 +14,7 @@ from dcplint.cli.commands import cli
 from dcplint.report.escape import printable
 from dcplint.report.formats import FORMATS
 from dcplint.report.view import View
-from tests.docs.pages import ROOT, blocks
+from tests.docs.pages import ROOT, Block, blocks
 from tests.report.sample import REPORT
 
 _COMMAND = re.compile(r"^(?:\s*-(?: run:)?|\$)?\s*(?:\.venv/bin/)?dcplint (\S.*)$", re.MULTILINE)
@@ -43,13 +44,34 @@ def test_the_inputs_of_the_action() -> None:
     words = {"found by itself": None, "none": None}
     assert {name: words.get(text, text.strip("`")) for name, text in rows} == defaults
     assert set(action["outputs"]) == set(re.findall(r"output `([\w-]+)`", page))
-    used = [s for b in blocks("yaml") if "jobs:" in b.text for s in steps(b.text)]
+    used = [s for b in blocks("yaml") if "jobs:" in b.text for s in _steps(yaml.safe_load(b.text))]
     ours = [step["with"] for step in used if "dcplint" in step.get("uses", "")]
     assert ours and all(given.keys() <= action["inputs"].keys() for given in ours)
 
 
-def steps(text: str) -> Iterator[dict[str, dict[str, str]]]:
-    for job in yaml.safe_load(text)["jobs"].values():
+class _EachKeyOnce(yaml.SafeLoader):
+    """YAML as GitHub and GitLab read it: PyYAML alone lets the last of two keys win."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        keys = [self.construct_object(key, deep=True) for key, _ in node.value]
+        assert len(keys) == len(set(keys)), f"a key twice: {keys}"
+        return super().construct_mapping(node, deep)
+
+
+@pytest.mark.parametrize("block", [*blocks("yaml")], ids=str)
+def test_yaml_is_valid(block: Block) -> None:
+    yaml.load(block.text, _EachKeyOnce)
+
+
+@pytest.mark.parametrize("block", [b for b in blocks("yaml") if "steps:" in b.text], ids=str)
+def test_a_workflow_fetches_the_submodule_that_it_uses(block: Block) -> None:
+    if "./.github/dcplint" in block.text:
+        (checkout,) = (s for s in _steps(yaml.safe_load(block.text)) if "checkout" in str(s))
+        assert checkout["with"]["submodules"] is True
+
+
+def _steps(workflow: Any) -> Iterator[dict[str, Any]]:
+    for job in workflow["jobs"].values() if "jobs" in workflow else [workflow]:
         yield from job["steps"]
 
 
