@@ -65,6 +65,53 @@ def test_bf16_rounding_agrees_with_torch() -> None:
     torch.testing.assert_close(rounded, single.bfloat16(), rtol=0, atol=0, equal_nan=True)
 
 
+_FASTER = """
+import hashlib, sys
+from dcplint.harness import faster, interpreter
+interpreter.enable_interpreter()
+interpreter.repair_bf16()
+if "faster" in sys.argv:
+    faster.speed_up()
+    faster.speed_up()
+import torch
+from dcplint.harness.kernels.gqa_decode import gqa_decode
+from tests.harness.quotient import quotient
+import triton.language as tl
+torch.manual_seed(0)
+starts, lens = torch.tensor([0, 2, 3]), torch.tensor([37, 5])
+table = torch.tensor([[2, 0, 1], [3, 3, 3]], dtype=torch.int32)
+digest = hashlib.sha256()
+for dtype in (torch.float32, torch.float16, torch.bfloat16):
+    q = torch.randn(3, 8, 24).to(dtype)
+    k, v = (torch.randn(4, 16, 2, d).to(dtype) for d in (24, 40))
+    sharded = dict(dcp_rank=1, dcp_world_size=2, interleave=4)
+    for tensor in gqa_decode(
+        q, k, v, table, lens.int(), (2 * lens).int(), starts.int(), max_query_len=2, sm_scale=0.2,
+        window=30, soft_cap=5.0, sinks=torch.randn(8), **sharded,
+    ):
+        digest.update(tensor.float().numpy().tobytes())
+    x, y = torch.randn(2, 16).to(dtype)
+    digest.update(quotient(x, y).numpy().tobytes())
+tl.block_type(tl.float32, [16])
+try:
+    tl.block_type(tl.float32, [16.0])
+except TypeError as error:
+    print(error)
+print(digest.hexdigest())
+"""
+
+
+def test_faster_is_the_same_to_the_bit() -> None:
+    """Answers, and what is refused: a size of 16.0, after one of 16."""
+    command = [sys.executable, "-c", _FASTER]
+    said = [
+        subprocess.run([*command, *options], capture_output=True, text=True, check=True).stdout
+        for options in ((), ("faster",))
+    ]
+    assert said[0] == said[1]
+    assert said[0].startswith("Shape element 0 must have type")
+
+
 _AUTOTUNE = """
 import os, sys
 os.environ["TRITON_INTERPRET"] = "1"
