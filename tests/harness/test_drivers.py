@@ -64,6 +64,15 @@ def test_by_configuration(project: Path) -> None:
     assert said == []
 
 
+def test_what_one_raises_is_told(project: Path) -> None:
+    """Also what looks as if nobody runs it: a KeyError is a LookupError."""
+    broken = DRIVER.replace('return hasattr(target, "make")', 'return {}["make"]')
+    (project / "factory_driver.py").write_text(broken)
+    targets.configure([f"{project}/factory_driver.py:FactoryDriver"])
+    found, said = targets.backends_in(project / "factory_engine.py")
+    assert (found, said) == ({}, ["`Factory` cannot name what it runs: KeyError: 'make'"])
+
+
 def test_by_entry_point(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     installed = project / "factory_driver-1.0.dist-info"
     installed.mkdir()
