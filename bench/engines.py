@@ -2,7 +2,7 @@
 
     python -m bench.engines --keep rows/ vllm-0.29.0/ vllm-0.33.0/ > docs/engines.md
 
-It takes a quarter of an hour for a release. What is found is kept in `rows/`, class by class, and
+It takes some minutes for a release. What is found is kept in `rows/`, class by class, and
 not run again, so it may be stopped at any time. Each folder is an unpacked release. Every class of
 `dcplint capabilities` gets a row: what it claims, how far it could be executed here, and what was
 measured. What a release cannot run for want of a compiled op is tried in its CPU distribution,
@@ -95,7 +95,7 @@ def _settled_by_any(groups: list[_Groups], cls: dict[str, Any]) -> list[Confirma
         found = distribution.settle(cls)
         if found[0].execution is not Execution.NOT_RUN:
             return found
-        missing = missing or found
+        missing = found
         if not found[0].reason.startswith(COMPILED_OP):
             break
     return missing

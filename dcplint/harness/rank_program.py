@@ -115,9 +115,9 @@ class _Step:
             merged = out
         else:
             yield from self._measure_local(out, lse)
-            if lse is None or not self._has_all_heads(out):
+            if not self._has_all_heads(out) or (lse is None and self._owes_lse):
                 return
-            merged = self._merge(out, lse)
+            merged = out if lse is None else self._merge(out, lse)
         yield self._measure_merged(merged[:tokens])
         changed = _changed(before, _snapshot(common, self.workload.query))
         yield judge.measure(
@@ -185,14 +185,19 @@ class _Step:
         detail = f"{wrong:.4g} slots written too many or too few"
         return judge.measure(Signal.SLOTS, self.rank, wrong, 0, detail)
 
+    @property
+    def _owes_lse(self) -> bool:
+        """Where one rank holds everything there is nothing to merge."""
+        return self.shard.topology.world_size > 1
+
     def _has_all_heads(self, out: torch.Tensor) -> bool:
         return out.shape[:2] == self.workload.query.shape[:2]
 
     def _measure_local(self, out: torch.Tensor, lse: torch.Tensor | None) -> Iterator[Measurement]:
         tokens = self.workload.num_tokens
-        missing = int(lse is None)
+        missing = int(lse is None and self._owes_lse)
         yield judge.measure(
-            Signal.LSE_MISSING, self.rank, missing, 0, "no LSE" if missing else "an LSE"
+            Signal.LSE_MISSING, self.rank, missing, 0, "no LSE" if lse is None else "an LSE"
         )
         if not self._has_all_heads(out):
             wanted = tuple(self.workload.query.shape[:2])

@@ -76,6 +76,14 @@ def test_what_nobody_waits_for_any_more_is_stopped(pool: Pool) -> None:
     assert _run(pool, "control").worst is None
 
 
+def test_an_lse_is_owed_where_there_is_something_to_merge(pool: Pool) -> None:
+    probes = ("single-rank", "draft", "ragged-i1")
+    runs = dict(pool.run([Job(f"{BACKENDS}:Mute", probe, 2) for probe in probes]))
+    alone, draft, sharded = (runs[i].worst for i in range(3))
+    assert (alone, draft) == (None, None)
+    assert sharded is not None and sharded.signal is Signal.LSE_MISSING
+
+
 def test_noise_on_stdout_changes_nothing(pool: Pool) -> None:
     run = _run(pool, "Chatter")
     assert run.worst is None

@@ -45,7 +45,7 @@ class VllmDriver:
             window=False,  # the engine's caches refuse one under DCP
             soft_cap="logits_soft_cap" in taken,
             sinks="sinks" in taken,
-            geometry=_mla_geometry() if is_mla else _GQA_GEOMETRY,
+            geometry=_mla_geometry(backend) if is_mla else _GQA_GEOMETRY,
         )
 
     def make(self, target: type, geometry: Geometry, placement: Placement) -> Subject:
@@ -60,10 +60,9 @@ class VllmDriver:
         return backend, backend.get_impl_cls(), backend.get_builder_cls()
 
 
-def _mla_geometry() -> Geometry:
-    """The smallest size that the engine's MLA metadata accepts."""
-    common = engine.find("vllm.model_executor.layers.attention.mla_attention:MLACommonBackend")
-    head_dim = min(common.get_supported_head_sizes())
+def _mla_geometry(backend: Any) -> Geometry:
+    """The smallest size that the backend accepts."""
+    head_dim = min(backend.get_supported_head_sizes())
     rank = head_dim - _ROPE
     return Geometry(
         num_heads=8, num_kv_heads=1, head_dim=head_dim, v_head_dim=rank, kv_lora_rank=rank

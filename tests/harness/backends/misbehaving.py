@@ -151,3 +151,12 @@ class _RefusingImpl(GQAImpl):
 
 class Refusing(_Backend):
     impl = _RefusingImpl
+
+
+class _MuteImpl(GQAImpl):
+    def forward(self, query, kv_cache, metadata):
+        return super().forward(query, kv_cache, metadata)[0], None
+
+
+class Mute(_Backend):
+    impl = _MuteImpl
