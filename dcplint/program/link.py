@@ -10,6 +10,7 @@ import builtins
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from dcplint.facts.extract import Place, local_bindings
 from dcplint.facts.model import Binding, Expression, Source
 from dcplint.program.flow import in_force, runs, tests
 from dcplint.program.modules import Modules
@@ -281,7 +282,8 @@ class Linker:
         finally:
             self._explaining.discard(dotted)
         if "__getattr__" in module.bindings:
-            return Unknown(f"`{dotted}` comes from a module-level __getattr__")
+            reason = f"`{dotted}` comes from a module-level __getattr__"
+            return self._loaded_late(module, name) or Unknown(reason)
         if module.facts.is_open:
             return Unknown(f"`{dotted}` may be put into the module at run time")
         if module.tree is Tree.PACK:
@@ -289,6 +291,17 @@ class Linker:
         if self.modules.is_file(dotted):
             return Unknown(f"module `{dotted}` cannot be parsed")
         return Vanished(dotted)
+
+    def _loaded_late(self, module: Module, name: str) -> Symbol | None:
+        """What a module-level `__getattr__` imports by `name` itself, to hand it on."""
+        for facts in module.facts.functions:
+            node = self.modules.function(module, facts) if facts.name == "__getattr__" else None
+            if node is not None:
+                place = Place(module.facts.path, module.facts.name, module.facts.is_package)
+                found = _named(local_bindings(node, place), name)
+                if len(found) == 1 and found[0].source is Source.IMPORT:
+                    return self._imported(module, found[0])
+        return None
 
     # Bindings
 

@@ -155,6 +155,52 @@ def add_a_namesake(plugin: Path) -> None:
     )
 
 
+def load_the_base_late(plugin: Path) -> None:
+    package = plugin / "src" / "shardline"
+    (package / "late.py").write_text(
+        "def __getattr__(name):\n    if name == 'ComputeBase':\n"
+        "        from shardline.api import ComputeBase\n\n        return ComputeBase\n"
+        "    raise AttributeError(name)\n"
+    )
+    dense = package / "attention" / "dense.py"
+    dense.write_text(
+        dense.read_text()
+        .replace("from shardline import api\n", "from shardline import api, late\n")
+        .replace("(api.ComputeBase)", "(late.ComputeBase)")
+    )
+
+
+def register_and_mix(plugin: Path) -> None:
+    package = plugin / "src" / "shardline"
+    (package / "mixed.py").write_text(
+        "from typing import Protocol\n\nKNOWN = {}\n\n\n"
+        "class HasScale(Protocol):\n    scale: float\n\n\n"
+        "class Registered:\n    def __init_subclass__(cls, **kwargs):\n"
+        "        super().__init_subclass__(**kwargs)\n        KNOWN[cls.__name__] = cls\n\n\n"
+        "def register(name):\n    def keep(cls):\n        KNOWN[name] = cls\n        return cls\n\n"
+        "    return keep\n"
+    )
+    for name in ("dense", "latent"):
+        path = package / "attention" / f"{name}.py"
+        text = re.sub(
+            r"class (\w+Impl)\((.*)\):",
+            r'@mixed.register("\1")\nclass \1(mixed.Registered, mixed.HasScale, \2):',
+            path.read_text(),
+        )
+        path.write_text(
+            text.replace("from shardline", "from shardline import mixed\nfrom shardline", 1)
+        )
+
+
+def import_by_release(plugin: Path) -> None:
+    compute = plugin / "src" / "shardline" / "api" / "compute.py"
+    compute.write_text(
+        "import sys\n\nif sys.version_info >= (3, 10):\n    from ..engine import EngineImpl\n"
+        "else:\n    from ..engine import EngineImpl\ntry:\n    ComputeBase = EngineImpl\n"
+        "except NameError:\n    ComputeBase = object\n"
+    )
+
+
 def put_it_under_another_name(plugin: Path) -> None:
     (plugin / "src").rename(plugin / "lib")
 
@@ -167,6 +213,9 @@ def put_it_under_another_name(plugin: Path) -> None:
         rename_files,
         hide_the_base_twice_more,
         add_a_namesake,
+        load_the_base_late,
+        register_and_mix,
+        import_by_release,
         put_it_under_another_name,
     ],
 )
