@@ -21,6 +21,7 @@ class Dispatch:
     symbol: ClassSymbol
     kernels: Kernels
     _callees: dict[tuple[Function, ast.Call], Function | None] = field(default_factory=dict)
+    _written_out: dict[tuple[ast.Call, str], ast.Call] = field(default_factory=dict)
 
     def callee(self, function: Function, call: ast.Call) -> Function | None:
         """The one function that `call`, made by `function`, runs; None where it is not known."""
@@ -58,6 +59,21 @@ class Dispatch:
         """Whether `self` in a function is an instance of the class."""
         classes = self.universe.program.mro(self.symbol).classes
         return function.owner is None or function.owner in classes
+
+    def held(self, function: Function, node: ast.expr) -> ast.Attribute | None:
+        """The method of the instance that `node` is, uncalled: `self.m`."""
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            if node.value.id == receiver_name(function) and self.method(node.attr) is not None:
+                return node
+        return None
+
+    def written_out(self, call: ast.Call, method: ast.Attribute) -> ast.Call:
+        """`call`, of a variable that holds `method`, as a call of the method itself."""
+        key = (call, method.attr)
+        if key not in self._written_out:
+            made = ast.Call(method, call.args, call.keywords)
+            self._written_out[key] = ast.copy_location(made, call)
+        return self._written_out[key]
 
     def method(self, name: str, after: ClassSymbol | None = None) -> Function | None:
         """The class's method of that name; the one behind `after` in its order, where given."""

@@ -24,6 +24,7 @@ from dcplint.flow.universe import Universe
 from dcplint.program.platform import OwnPlatform
 from dcplint.program.program import Program
 from dcplint.program.symbols import ClassSymbol
+from dcplint.source.location import Tree
 from dcplint.source.tree import walk
 
 _NULL_TEST = re.compile(r"\bNone\b|\bor\b")
@@ -156,8 +157,22 @@ class FieldFlow:
 
     def outcomes(self, function: Function, statement: ast.stmt, path: Path) -> tuple[Outcome, ...]:
         """What `path` can be before `statement`, without the ways that the engine refuses."""
-        found = self.tracer.before(function, statement, path)
-        return tuple(o for o in found if not any(map(self._is_out_of_play, o.steps)))
+        return tuple(
+            outcome
+            for outcome in self.tracer.before(function, statement, path)
+            if not any(map(self._is_out_of_play, outcome.steps))
+            and self._comes_to(function, outcome)
+        )
+
+    def _comes_to(self, function: Function, outcome: Outcome) -> bool:
+        """Whether what a plugin's function is given may be made as an outcome says."""
+        origin = outcome.origin
+        if origin is None or origin.module.tree is not Tree.ENGINE:
+            return True
+        if function.module.tree is not Tree.PROJECT:
+            return True
+        places = ((step.module, step.symbol) for step in outcome.steps)
+        return self.platform.comes_to(places, function.owner)
 
     def _is_out_of_play(self, step: Step) -> bool:
         return bool(self.refusal(step)) or self.platform.replaces(step.module, step.symbol)

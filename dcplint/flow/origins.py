@@ -233,6 +233,13 @@ class Origins:
         self, frame: Frame, place: Node, call: ast.Call, element: Element, done: Done
     ) -> Iterator[Origin]:
         callee = self.dispatch.callee(frame.function, call)
+        if callee is None and isinstance(call.func, ast.Name):
+            methods = list(self._held(frame, place, call.func))
+            if methods and None not in methods:
+                for method in filter(None, methods):
+                    written = self.dispatch.written_out(call, method)
+                    yield from self._call(frame, place, written, element, done)
+                return
         opaque = (
             callee is None
             or frame.depth >= _DEPTH
@@ -244,6 +251,21 @@ class Origins:
             return
         inside = self._frames.setdefault((frame, call), Frame(callee, call, place, frame))
         yield from self._returned(inside, element, done)
+
+    def _held(self, frame: Frame, place: Node, node: ast.expr) -> Iterator[ast.Attribute | None]:
+        """The methods that a variable can hold; None for anything else that it can be."""
+        if isinstance(node, ast.IfExp):
+            for side in self._sides(frame, place, node):
+                yield from self._held(frame, place, side)
+        elif isinstance(node, ast.Name):
+            reachable = self.scenario.reachable(frame.function)
+            for value, at, inside in definitions(frame.function, place, node.id):
+                if value is None or inside or isinstance(value, ast.Name):
+                    yield None
+                elif at in reachable:
+                    yield from self._held(frame, at, value)
+        else:
+            yield self.dispatch.held(frame.function, node)
 
     # That code is ready for a None does not say that there is one
 

@@ -34,7 +34,7 @@ class Value:
     """What is known of a value. meaning: what it was given, for naming tests of it.
 
     single: it is one value, no tuple. origin: where it becomes None, or is returned as one value.
-    truth: whether it is true, where that is known.
+    truth: whether it is true, where that is known. method: the method of the instance that it is.
     """
 
     state: State = State.UNKNOWN
@@ -43,6 +43,7 @@ class Value:
     truth: bool | None = None
     meaning: ast.expr | None = None
     single: bool = False
+    method: ast.Attribute | None = None
 
     def element(self, index: int) -> Value:
         """One element of a tuple."""
@@ -276,7 +277,9 @@ class Walk:
                 before = len(names)
                 for node in function.homes:
                     if isinstance(node, ast.Assign) and any(
-                        isinstance(t, ast.Name) and t.id in names for t in node.targets
+                        isinstance(n, ast.Name) and n.id in names
+                        for t in node.targets
+                        for n in walk(t)
                     ):
                         names |= set(_carried(node.value))
             self._relevant[function] = frozenset(names)
@@ -369,7 +372,8 @@ class Walk:
             yield from self.call(function, node, way, depth)
         else:
             truth = self.known(function, node, bool(self.closely))
-            yield Value(truth=truth, meaning=self.meaning(node, way)), way
+            method = self.dispatch.held(function, node)
+            yield Value(truth=truth, meaning=self.meaning(node, way), method=method), way
 
     def display(
         self,
@@ -396,6 +400,9 @@ class Walk:
         if dotted_name(call.func) in ("cast", "typing.cast") and len(call.args) == 2:
             yield from self.value(function, call.args[1], way, depth)
             return
+        if isinstance(call.func, ast.Name) and call.func.id in way.env:
+            method = way.env[call.func.id].method
+            call = self.dispatch.written_out(call, method) if method is not None else call
         callee = self.dispatch.callee(function, call)
         if callee is None or depth >= _DEPTH:
             single = callee is None and _is_tensor(function, call)
@@ -436,7 +443,7 @@ class Walk:
 
 
 def _carried(value: ast.expr) -> Iterator[str]:
-    """Variables that an expression hands on as they are."""
+    """Variables that an expression hands on as they are, or runs."""
     if isinstance(value, ast.Name):
         yield value.id
     elif isinstance(value, (ast.Tuple, ast.List)):
@@ -447,6 +454,8 @@ def _carried(value: ast.expr) -> Iterator[str]:
         yield from _carried(value.orelse)
     elif isinstance(value, (ast.Subscript, ast.NamedExpr)):
         yield from _carried(value.value)
+    elif isinstance(value, ast.Call):
+        yield from _carried(value.func)
 
 
 def _bind(target: ast.expr, value: Value, env: dict[str, Value]) -> None:

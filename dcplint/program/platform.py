@@ -1,13 +1,14 @@
 """What of an engine is out of play beside a plugin that brings a platform of its own.
 
 Such a plugin names the backends itself, and runs its own model runners on them. The engine's
-backends then never see its batches, and what its runners and drafters override does not run.
+backends then never see its batches, what its classes override does not run, and what they do not
+inherit makes no batches for its backends.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 from dcplint.facts.model import FunctionFacts
@@ -47,11 +48,46 @@ class OwnPlatform:
         return False
 
     def replaces(self, module: Module, qualname: str) -> bool:
-        """Whether `qualname` is a method of an engine's runner that a runner of the plugin has."""
+        """Whether `qualname` is a method of the engine's that a class of the plugin overrides."""
         return module.tree is Tree.ENGINE and any(
             replaced is module and f"{qualname}.".startswith(f"{method}.")
             for replaced, method in self._replaced
         )
+
+    def comes_to(self, places: Iterable[tuple[Module, str]], owner: ClassSymbol | None) -> bool:
+        """Whether a batch that passes through `places`, functions, may come to a backend's class.
+
+        Beside runners of the plugin's own, the engine's code runs where a class of the plugin
+        inherits it, or where the plugin calls it.
+        """
+        if not self._runs_its_own:
+            return True
+        own = f"{owner.facts.qualname}." if owner is not None else "."
+        return any(
+            (module, qualname.partition(".<locals>")[0].rpartition(".")[0]) in self._inherited
+            if module.tree is Tree.ENGINE
+            else not qualname.startswith(own)
+            for module, qualname in places
+        )
+
+    @cached_property
+    def _runs_its_own(self) -> bool:
+        runners = self.program.classes("runner") if self._names_its_own else ()
+        return any(symbol.module.tree is Tree.PROJECT for symbol in runners)
+
+    @cached_property
+    def _inherited(self) -> frozenset[tuple[Module, str]]:
+        """The engine's classes that classes of the plugin derive from."""
+        return frozenset(
+            (entry.module, entry.facts.qualname)
+            for symbol in self._own
+            for entry in self.program.mro(symbol).classes[1:]
+            if entry.module.tree is Tree.ENGINE
+        )
+
+    @property
+    def _own(self) -> Iterator[ClassSymbol]:
+        return (symbol for module in self.program.checked for symbol in module.classes)
 
     @cached_property
     def _names_its_own(self) -> bool:
@@ -114,10 +150,9 @@ class OwnPlatform:
 
     @cached_property
     def _replaced(self) -> frozenset[tuple[Module, str]]:
-        own = [c for role in ("runner", "drafter") for c in self.program.classes(role)]
         return frozenset(
             (entry.module, method.qualname)
-            for symbol in (own if self._names_its_own else ())
+            for symbol in (self._own if self._names_its_own else ())
             for entry in self.program.mro(symbol).classes[1:]
             for method in entry.facts.methods
             if any(method.name == replacing.name for replacing in symbol.facts.methods)

@@ -191,3 +191,28 @@ def test_what_a_runner_replaces_fills_nothing_in(
     runner = RUNNER if replaced else RUNNER.replace("def batch", "def other") + "\n" + added
     found = findings(dcplint, tmp_path, attention=DERIVING, runner=runner)
     assert found == ([] if replaced else [("DCP202", "mine/attention.py")])
+
+
+CAPTURE = """\
+from vllm.v1.attention.backend import AttentionMetadataBuilder, CommonAttentionMetadata
+
+
+class Capture:
+    def capture(self, builder: AttentionMetadataBuilder, lengths):
+        batch = CommonAttentionMetadata(seq_lens=lengths, dcp_local_seq_lens=lengths // 2)
+        return builder.build(0, batch)
+"""
+
+
+@pytest.mark.parametrize("inherited", [False, True])
+def test_what_no_class_of_the_plugin_inherits_fills_nothing_in(
+    dcplint: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, inherited: bool
+) -> None:
+    """Else a fallback for a runner that never fills the field in would be said to hide that."""
+    monkeypatch.setitem(ENGINE, "vllm/v1/worker/capture.py", CAPTURE)
+    capture = (
+        "from vllm.v1.worker.capture import Capture\n\n\nclass MyCapture(Capture):\n    pass\n"
+    )
+    monkeypatch.setitem(PLUGIN, "mine/graphs.py", capture if inherited else "")
+    found = findings(dcplint, tmp_path, attention=DERIVING)
+    assert found == ([("DCP202", "mine/attention.py")] if inherited else [])
