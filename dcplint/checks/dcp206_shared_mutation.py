@@ -36,7 +36,9 @@ class MyBuilder(AttentionMetadataBuilder):
 The builder runs on a batch; the batch is compared byte by byte before and after.
 
 ## Known limits
-A store inside a called helper is not followed.
+A store inside a called helper is not followed. A variable that is sometimes the record's tensor and
+sometimes a copy counts only where the store runs whenever the variable is set, so that no test that
+is not understood can keep the two apart.
 """
 
 from __future__ import annotations

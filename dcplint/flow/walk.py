@@ -413,7 +413,7 @@ def definitions(function: Function, node: Node, name: str) -> Iterator[Definitio
         if source in seen:
             continue
         seen.add(source)
-        found = list(_definitions_at(source, name))
+        found = list(definitions_at(source, name))
         if not found and source.role is not Role.ENTRY:
             queue += (edge.source for edge in source.before)
         elif found:
@@ -422,7 +422,8 @@ def definitions(function: Function, node: Node, name: str) -> Iterator[Definitio
             yield None, source, ()
 
 
-def _definitions_at(node: Node, name: str) -> Iterator[Definition]:
+def definitions_at(node: Node, name: str) -> Iterator[Definition]:
+    """What running a node gives a variable."""
     statement = node.statement
     if isinstance(statement, (ast.Assign, ast.AnnAssign)) and statement.value is not None:
         targets = [statement.target] if isinstance(statement, ast.AnnAssign) else statement.targets
