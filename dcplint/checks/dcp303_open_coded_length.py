@@ -9,8 +9,9 @@ variables. Where the engine has an interleave size and the formula takes none, t
 Also the engine's own helper where it is not told that size. A local length that is advanced or
 rewound, in place or row by row: `local(L) - k` is not `local(L - k)`. And one that is divided by
 the ratio of a compressed cache where no code asks for chunks of whole entries: `local(L) // k` is
-`local(L // k)` only if `I % k == 0`. And a bound for this rank's length, worked out from a global
-length and the world size, that some rank exceeds.
+`local(L // k)` only if `I % k == 0`. And what a kernel gets for this rank's length, or a bound
+of it, worked out from a global length and the world size without the rank, where it is too low or
+another on some rank.
 
 ## Why it breaks
 A rank then reads a slot that it never wrote, or leaves out one that it holds. Nothing crashes: the
@@ -62,7 +63,7 @@ from dcplint.flow.functions import CallSite, Function, callee_name
 from dcplint.flow.graph import Node
 from dcplint.flow.origins import Frame
 from dcplint.source.location import Tree
-from dcplint.units.caps import low_caps
+from dcplint.units.caps import misfits
 from dcplint.units.expressions import written
 from dcplint.units.flow import KEEPING, loaded, operands
 from dcplint.units.interleave import Interleaving
@@ -131,7 +132,7 @@ def check(context: Context) -> Iterator[Finding]:
     yield from _divided(context)
     yield from _pieces(context)
     yield from _singly(context)
-    yield from _capped(context)
+    yield from _rankless(context)
 
 
 def surroundings(context: Context, function: Function) -> str:
@@ -472,20 +473,22 @@ def _left_at_one(context: Context, site: CallSite, parameter: str) -> Finding:
     )
 
 
-# Bounds that some rank exceeds
+# Arithmetic without the rank
 
 
-def _capped(context: Context) -> Iterator[Finding]:
+def _rankless(context: Context) -> Iterator[Finding]:
     """`L // N` for the longest that a rank can hold: where it does not divide, some hold more."""
     takes_chunks = bool(context.contract.vocabulary.interleaves)
     interleaving = Interleaving(context.fields.universe) if takes_chunks else None
-    for cap in low_caps(context.units, interleaving):
-        sink = cap.sink
-        if runs_under_dcp(context, sink.function, sink.statement):
-            yield RULE.finding(
-                f"`{cap.function.qualname}` bounds this rank's length by `{shorten(cap.node)}`, "
-                f"which some rank exceeds: {cap}",
-                context.program.location(cap.function.module, position(cap.node)),
-                symbol=cap.function.qualname,
-                evidence=(wanted(sink),),
-            )
+    for found in misfits(context.units, interleaving):
+        sink = found.sink
+        if not runs_under_dcp(context, sink.function, sink.statement):
+            continue
+        does = "bounds this rank's length by" if sink.unit.bound else "takes for this rank's length"
+        what = "some rank exceeds" if sink.unit.bound else "on some rank is another"
+        yield RULE.finding(
+            f"`{found.function.qualname}` {does} `{shorten(found.node)}`, which {what}: {found}",
+            context.program.location(found.function.module, position(found.node)),
+            symbol=found.function.qualname,
+            evidence=(wanted(sink),),
+        )

@@ -1,4 +1,7 @@
-"""Upper bounds of one rank's length that some rank exceeds, proved by enumeration."""
+"""What is worked out for one rank's length without the rank, and is wrong on some: by enumeration.
+
+A bound is wrong where a rank holds more, an exact length where one holds another number.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +25,8 @@ _STEPS = 3  # variables and attributes in terms of others
 
 
 @dataclass(frozen=True, slots=True)
-class LowCap:
-    """A bound that is given to something, where it is worked out, and a rank that exceeds it."""
+class Misfit:
+    """An expression, what it is given to, and the smallest case in which a rank needs another."""
 
     sink: Sink
     function: Function
@@ -34,24 +37,28 @@ class LowCap:
     def __str__(self) -> str:
         p = self.point
         case = f"L={p.length}, N={p.size}, r={p.rank}, I={p.interleave}"
-        return f"{case}: {self.value}, should be at least {p.local}"
+        least = "at least " if self.sink.unit.bound else ""
+        return f"{case}: {self.value}, should be {least}{p.local}"
 
 
-def low_caps(units: UnitFlow, interleaving: Interleaving | None) -> Iterator[LowCap]:
-    """What is given for a bound of the local length and is lower than it somewhere, each once.
+def misfits(units: UnitFlow, interleaving: Interleaving | None) -> Iterator[Misfit]:
+    """What is given for the local length, or a bound of it, and is none somewhere; each once.
 
     interleaving: None where no other interleave size than 1 is known to the engine.
     """
     told: set[ast.expr] = set()
     for sink in argument_sinks(units):
-        if not sink.unit.bound or sink.unit.space is not Space.LOCAL:
+        if sink.unit.space is not Space.LOCAL or sink.unit.counts not in LENGTHS:
             continue
         for at in sink.function.graph.at(sink.statement):
             for function, place, node in _origins(units, sink.function, at, sink.node, _STEPS):
-                found = _exceeded(units, function, place, node, interleaving)
-                if found is not None and node not in told:
+                if node in told:
+                    continue
+                bound = bool(sink.unit.bound)
+                found = _wrong(units, function, place, node, interleaving, bound)
+                if found is not None:
                     told.add(node)
-                    yield LowCap(sink, function, node, *found)
+                    yield Misfit(sink, function, node, *found)
 
 
 def _origins(
@@ -81,10 +88,15 @@ def _passed(
             yield from _origins(units, site.function, place, node, steps)
 
 
-def _exceeded(
-    units: UnitFlow, function: Function, at: Node, node: ast.expr, interleaving: Interleaving | None
+def _wrong(
+    units: UnitFlow,
+    function: Function,
+    at: Node,
+    node: ast.expr,
+    interleaving: Interleaving | None,
+    bound: bool,
 ) -> tuple[Point, int] | None:
-    """The smallest case in which a rank holds more than `node`; None where that is not known."""
+    """The smallest case in which `node` is wrong, and what it then is; None where not known."""
     meaning = units.meaning(function, at, node)
     parts: dict[int, Role] = {}
     for inner in ast.walk(meaning):
@@ -105,7 +117,7 @@ def _exceeded(
             value = evaluate(meaning, leaf)
         except NotArithmetic:
             return None
-        if value < point.local:
+        if value < point.local if bound else value != point.local:
             return point, value
     return None
 
