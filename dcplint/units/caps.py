@@ -50,6 +50,8 @@ def misfits(units: UnitFlow, interleaving: Interleaving | None) -> Iterator[Misf
     for sink in argument_sinks(units):
         if sink.unit.space is not Space.LOCAL or sink.unit.counts not in LENGTHS:
             continue
+        if not sink.unit.bound and units.value(sink.function, sink.statement, sink.node):
+            continue  # known for what it is
         for at in sink.function.graph.at(sink.statement):
             for function, place, node in _origins(units, sink.function, at, sink.node, _STEPS):
                 if node in told:
