@@ -143,7 +143,11 @@ def test_inputs_are_arguments_and_nothing_else(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_sarif_is_written_though_the_check_failed(tmp_path: Path) -> None:
-    done = job(tmp_path, {"a.py": SILENT}, sarif="true", **{"output-format": "concise"})
+    options = "--output-file\nthe log.txt"  # of the check, and not of the SARIF file
+    done = job(
+        tmp_path, {"a.py": SILENT}, sarif="true", options=options, **{"output-format": "concise"}
+    )
+    assert (done.workspace / "the log.txt").read_text().startswith("a.py:4:1: DCP101")
     assert done.failed == ["Check"], done.log
     file = Path(done.value(ACTION["outputs"]["sarif-file"]["value"]))
     assert '"uri": "a.py"' in file.read_text()
