@@ -58,6 +58,7 @@ __all__ = ["Context", "Outcome", "Path", "State", "Step", "Tracer", "merged", "n
 _DEPTH = 48  # values in terms of values
 _CONTEXT = 4  # calls into calls that are told apart by their caller
 _WORK = 6_000  # walks for one question
+_STEPS = 20_000  # statements that those walks come to; a whole engine needs 6,000 for its worst
 _FROM_ARGUMENT = frozenset({"list", "tuple", "reversed", "sorted", "iter", "set", "next", "deque"})
 _UNKNOWN = (Outcome(State.UNKNOWN),)
 
@@ -76,6 +77,7 @@ class Tracer:
     _active: dict[object, int] = field(default_factory=dict)
     _met: int = _DEPTH
     _work: int = 0
+    _steps: int = 0
     _live: dict[Function, bool] = field(default_factory=dict)
     feasible: dict[object, bool] = field(default_factory=dict)
 
@@ -88,19 +90,19 @@ class Tracer:
 
     def before(self, function: Function, statement: ast.stmt, path: Path) -> tuple[Outcome, ...]:
         """What `path` can be just before `statement` runs with DCP on."""
-        self._work = 0
+        self._work = self._steps = 0
         points = (Point(function, node) for node in function.graph.at(statement))
         return merged(o for point in points for o in self._before(point, path))
 
     def value(self, function: Function, statement: ast.stmt, node: ast.expr) -> tuple[Outcome, ...]:
         """What `node`, an expression of `statement`, can be with DCP on."""
-        self._work = 0
+        self._work = self._steps = 0
         points = (Point(function, at) for at in function.graph.at(statement))
         return merged(o for point in points for o in self.of(point, node, ()))
 
     def returned(self, function: Function, path: Path) -> tuple[Outcome, ...]:
         """What `path` of a function's result can be with DCP on: `(1,)` is its second element."""
-        self._work = 0
+        self._work = self._steps = 0
         return merged(self._returned(function, path, ()))
 
     def can_run(self, function: Function, statement: ast.stmt) -> bool:
@@ -141,6 +143,11 @@ class Tracer:
         found = Walk(self, point, exact).result(edges, path)
         return (*found, *_UNKNOWN) if path[0] in point.function.nonlocals else found
 
+    def is_worth_it(self) -> bool:
+        """Whether the question at hand may take one more step."""
+        self._steps += 1
+        return self._steps <= _STEPS
+
     def _bound_inside(self, point: Point, path: Path) -> tuple[Outcome, ...] | None:
         """A variable that the statement at hand binds on its way: `if (m := make()).x is None`."""
         assert point.node is not None
@@ -161,7 +168,7 @@ class Tracer:
             self._met = min(self._met, self._active[key])
             return ()  # a value in terms of itself adds nothing
         depth = len(self._active)
-        if depth > _DEPTH or self._work > _WORK:
+        if depth > _DEPTH or self._work > _WORK or self._steps > _STEPS:
             self._met = -1
             return _UNKNOWN
         self._work += 1

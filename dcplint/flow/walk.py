@@ -42,6 +42,9 @@ class Walk:
         """The outcomes of `path`, each once."""
         self._cross(edges, path, self.point.conditions)
         while self._queue:
+            if not self.tracer.is_worth_it():
+                self.found.append(Outcome(State.UNKNOWN))
+                break
             self._node(*self._queue.pop())
         return tuple(dict.fromkeys(self.found))
 

@@ -82,3 +82,12 @@ def test_expressions_nested_beyond_reason(tmp_path: Path) -> None:
         "    m = CommonAttentionMetadata([y], dcp_local_seq_lens=[1])\n    Builder().build(m)\n"
     )
     assert _traced(tmp_path, text) == {"set"}
+
+
+def test_a_thousand_reassignments_that_may_each_be_skipped(tmp_path: Path) -> None:
+    cuts = "".join(f"    if choose({n}):\n        x = x[:{n}]\n" for n in range(1_000))
+    text = (
+        f"def main(choose):\n    x = choose()\n{cuts}"
+        "    Builder().build(CommonAttentionMetadata([4], dcp_local_seq_lens=x))\n"
+    )
+    assert _traced(tmp_path, text) <= {"set", "unknown"}
