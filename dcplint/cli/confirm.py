@@ -94,7 +94,7 @@ def command(
     """
     from dcplint.harness.confirm import choose_device, find_engine, require_harness, settle
     from dcplint.harness.job import Job, Mode
-    from dcplint.harness.pool import Pool
+    from dcplint.harness.pool import Pool, PoolError
 
     require_harness()
     mode = (Mode.PROCESSES if processes else Mode.EMULATED).value
@@ -137,7 +137,10 @@ def command(
             target = replace(template, target=backend or template.target)
             if repro:
                 return _show_runs(pool, [target])
-            names = pool.describe(target.target, target.world_size)["probes"]
+            try:
+                names = pool.describe(target.target, target.world_size)["probes"]
+            except PoolError as error:
+                raise UserError(f"{target.target} cannot be run: {error}") from error
             chosen = [n for n in names if only is None or only(n)]
             return _show_runs(pool, [replace(target, probe=n) for n in chosen])
         progress = _Progress(len(report.findings), quiet)

@@ -28,6 +28,7 @@ from dcplint.harness.pool import Pool, PoolError
 from dcplint.harness.predict import Gap, Part, Prediction, select
 
 ALONE = "single-rank"  # the probe of one rank
+DRAFT = "draft"  # that of an unsharded layer
 FIELD = "dcp_local_seq_lens"  # the one contract field of the harness contract
 
 Progress = Callable[[Run], None]
@@ -224,6 +225,9 @@ class Verifier:
         ]
         if run.reached is False or not self._control_passed(run):
             return None
+        if run.probe == DRAFT and DRAFT not in prediction.probes:
+            # A layer that is not sharded and takes itself for one: not what sharding comes to.
+            faults = [m for m in faults if m.signal not in _ENDED]
         return min(faults, key=lambda m: (m.signal.order, m.rank), default=None)
 
     def _settle(self, runs: list[Run], part: Part, restricted: bool) -> Confirmation:
@@ -270,7 +274,8 @@ class Verifier:
             return f"fails although {_UNREACHED} ({worst.signal.value}): {worst.detail}"
         if worst.signal is Signal.REFUSED:
             return f"it refuses to run under DCP: {worst.detail}"
-        return f"fails, but not as the rule predicts ({worst.signal.value}): {worst.detail}"
+        what = f"fails {run.probe}, but not as the rule predicts"
+        return f"{what} ({worst.signal.value}): {worst.detail}"
 
     def _conclude(
         self,

@@ -13,9 +13,9 @@ from dcplint.harness.job import GQA_CONTROL, Job, failed, make_run
 from dcplint.harness.model import Confirmation, Execution, Run, Signal, Verdict
 from dcplint.harness.pool import Pool
 from dcplint.harness.predict import PREDICTIONS, Part, Prediction
-from dcplint.harness.verify import ALONE, Verifier
+from dcplint.harness.verify import ALONE, DRAFT, Verifier
 
-PROBES = ["ragged-i16", "short-i1", ALONE]
+PROBES = ["ragged-i16", "short-i1", DRAFT, ALONE]
 CLAIM = Prediction(("ragged",), frozenset({Signal.READ_UNOWNED, Signal.ERROR}))
 
 
@@ -97,6 +97,15 @@ def test_what_a_reference_in_the_kernels_place_settles(
         assert said.verdict is verdict, said.reason
         if verdict is not Verdict.CONFIRMED:
             assert "a reference stood in for kernel_of_theirs" in said.reason
+
+
+def test_what_only_an_unsharded_layer_raises_is_another_rules() -> None:
+    said = _verdict(MadeUp(draft=Signal.ERROR))
+    assert said.verdict is Verdict.INCONCLUSIVE
+    assert said.reason.startswith("fails draft, but not as the rule predicts (error)")
+    assert _verdict(MadeUp(draft=Signal.READ_UNOWNED)).verdict is Verdict.CONFIRMED
+    own = replace(CLAIM, probes=(DRAFT,))
+    assert _verdict(MadeUp(draft=Signal.ERROR), own).verdict is Verdict.CONFIRMED
 
 
 def test_an_error_that_stand_ins_may_cause_confirms_nothing() -> None:

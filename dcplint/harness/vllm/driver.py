@@ -61,8 +61,9 @@ class VllmDriver:
 
 
 def _mla_geometry(backend: Any) -> Geometry:
-    """The smallest size that the backend accepts."""
-    head_dim = min(backend.get_supported_head_sizes())
+    """The smallest size that the backend accepts; the usual ones where it takes any."""
+    common = engine.find("vllm.model_executor.layers.attention.mla_attention:MLACommonBackend")
+    head_dim = min(backend.get_supported_head_sizes() or common.get_supported_head_sizes())
     rank = head_dim - _ROPE
     return Geometry(
         num_heads=8, num_kv_heads=1, head_dim=head_dim, v_head_dim=rank, kv_lora_rank=rank
