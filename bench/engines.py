@@ -135,8 +135,7 @@ of 1, {sizes} ranks, with interleave 1 and 16, on ragged lengths, whole cycles a
 shards, in float32. A claim holds only where all probes of the core set pass at every size; where
 one fails, its measurement is shown. Errors of an output are relative to the largest value;
 thousands are what lies in slots that a rank does not own. The rest says what is missing
-([what the labels mean](harness.md)).
-"""
+([what the labels mean](harness.md))."""
 
 
 def page(releases: list[Path], keep: Path) -> Iterator[str]:
@@ -152,15 +151,16 @@ def page(releases: list[Path], keep: Path) -> Iterator[str]:
         sizes=" and ".join(map(str, WORLD_SIZES)),
     )
     for release in releases:
+        yield ""
         also = "with" if _cpu_distribution(release).is_dir() else "without"
         yield f"## {release.name}, {also} a CPU distribution\n"
         yield "| class | supports_dcp | execution | does it do DCP? | what was measured |"
         yield "| --- | --- | --- | --- | --- |"
         found = list(rows(release, keep / f"{release.name}.jsonl"))
         for row in sorted(found, key=lambda row: row[2] == Execution.NOT_RUN.value):
-            cells = [cell.replace("|", "\\|").replace("\n", " ") for cell in row]
+            here = f"{release.absolute().parent}/"
+            cells = [c.replace(here, "").replace("|", "\\|").replace("\n", " ") for c in row]
             yield f"| {' | '.join(cells)} |"
-        yield ""
 
 
 def _cpu_distribution(release: Path) -> Path:
