@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from dcplint.flow.outputs import OutputFlow
     from dcplint.program.program import Program
     from dcplint.units.flow import UnitFlow
+    from dcplint.units.interleave import Interleaving
     from dcplint.units.ranks import Ranks
 
 DOC_SECTIONS = (
@@ -107,6 +108,13 @@ class Context:
         from dcplint.units.ranks import Ranks
 
         return Ranks(Scenario(Universe(self.program, self.program.find_ranked())))
+
+    @cached_property
+    def interleaving(self) -> Interleaving:
+        """Who looks at the interleave size, in the modules that compute with the rank."""
+        from dcplint.units.interleave import Interleaving
+
+        return Interleaving(self.ranks.universe)
 
     @cached_property
     def outputs(self) -> OutputFlow:

@@ -122,7 +122,7 @@ def check(context: Context) -> Iterator[Finding]:
     """Yield a finding per expression that is wrong, and per local length changed in place."""
     ranks = context.ranks
     takes_chunks = bool(context.contract.vocabulary.interleaves)
-    interleaving = Interleaving(ranks.universe) if takes_chunks else None
+    interleaving = context.interleaving if takes_chunks else None
     for function in ranks.functions(_DIVIDES):
         whole = bool(_WHOLE.search(surroundings(context, function)))
         for wrong in _wrong(function, ranks, interleaving, whole):
@@ -131,8 +131,9 @@ def check(context: Context) -> Iterator[Finding]:
     yield from _moved(context)
     yield from _divided(context)
     yield from _pieces(context)
-    yield from _singly(context)
-    yield from _rankless(context)
+    outside = Interleaving(context.fields.universe) if takes_chunks else None
+    yield from _singly(context, outside)
+    yield from _rankless(context, outside)
 
 
 def surroundings(context: Context, function: Function) -> str:
@@ -426,13 +427,10 @@ def _given(
 # Helpers that are not told the interleave size
 
 
-def _singly(context: Context) -> Iterator[Finding]:
+def _singly(context: Context, interleaving: Interleaving | None) -> Iterator[Finding]:
     """A localizer that takes the interleave size, called without it: it then takes 1."""
-    contract, universe = context.contract, context.fields.universe
-    if not contract.vocabulary.interleaves:
-        return
-    interleaving = Interleaving(universe)
-    for localizer in contract.localizers:
+    universe = context.fields.universe
+    for localizer in context.contract.localizers if interleaving is not None else ():
         sizes = [p for p in localizer.parameters if role(ast.Name(p)) is Part.INTERLEAVE]
         name = localizer.function.rpartition(".")[2]
         for spelling in sorted(context.program.spellings(frozenset({name}))) if sizes else ():
@@ -446,7 +444,7 @@ def _singly(context: Context) -> Iterator[Finding]:
                     continue
                 if not context.fields.tracer.can_run(function, site.statement):
                     continue
-                if interleaving.is_open(function):
+                if interleaving is not None and interleaving.is_open(function):
                     yield _left_at_one(context, site, sizes[0])
 
 
@@ -476,10 +474,8 @@ def _left_at_one(context: Context, site: CallSite, parameter: str) -> Finding:
 # Arithmetic without the rank
 
 
-def _rankless(context: Context) -> Iterator[Finding]:
+def _rankless(context: Context, interleaving: Interleaving | None) -> Iterator[Finding]:
     """`L // N` for the longest that a rank can hold: where it does not divide, some hold more."""
-    takes_chunks = bool(context.contract.vocabulary.interleaves)
-    interleaving = Interleaving(context.fields.universe) if takes_chunks else None
     for found in misfits(context.units, interleaving):
         sink = found.sink
         if not runs_under_dcp(context, sink.function, sink.statement):

@@ -43,6 +43,7 @@ a caller tests that size at all, whatever the test is for.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from dcplint.checks.base import Context, Rule
@@ -53,7 +54,6 @@ from dcplint.findings.model import Finding, Severity
 from dcplint.flow.functions import Function
 from dcplint.source.location import Tree
 from dcplint.units.expressions import written
-from dcplint.units.interleave import Interleaving
 from dcplint.units.lattice import LENGTHS, Space, Value
 from dcplint.units.proof import OwnerExample, wrong_owner
 from dcplint.units.roles import Role, role
@@ -67,6 +67,8 @@ RULE = Rule(
     probe="the backend's slot mapping, over interleave sizes, against the owner of each token",
 )
 
+_DIVIDES = re.compile(r"//|%|mod_?\(|remainder|div\w*\(")
+
 
 def check(context: Context) -> Iterator[Finding]:
     """Yield a finding per owner that is right for an interleave size of 1, and per half-way."""
@@ -76,14 +78,11 @@ def check(context: Context) -> Iterator[Finding]:
 
 
 def _owners(context: Context) -> Iterator[Finding]:
-    interleaving = Interleaving(context.ranks.universe)
-    for function in context.ranks.functions():
-        yield from _findings(context, function, interleaving)
+    for function in context.ranks.functions(_DIVIDES):
+        yield from _findings(context, function)
 
 
-def _findings(
-    context: Context, function: Function, interleaving: Interleaving
-) -> Iterator[Finding]:
+def _findings(context: Context, function: Function) -> Iterator[Finding]:
     told: set[str] = set()  # by what it says: a variable stands for its value wherever it is used
     for entry in written(function, context.ranks):
         for node in ast.walk(entry.meaning):
@@ -92,7 +91,7 @@ def _findings(
             if example is None or said in told:
                 continue
             told.add(said)
-            if interleaving.may_vary(function, entry, node):
+            if context.interleaving.may_vary(function, entry, node):
                 yield RULE.finding(
                     f"`{function.qualname}` takes `{shorten(node)}` for the owner of a token, and "
                     f"ignores the interleave size: {example}",
