@@ -40,7 +40,9 @@ class MyImpl(AttentionImpl):
 ```
 
 ## How it is confirmed
-Not at all: what is derived is right as long as the two sources agree.
+A layer that no rank shards, a draft's, is run where there is a DCP group: lengths that are derived
+all the same leave tokens unread. Ragged shards over several ranks show a derivation that is not the
+runner's. Where the two sources agree, nothing is to be seen.
 
 ## Known limits
 Other quantities are derived by those who need them: the context alone, each query row's length, all
@@ -77,7 +79,7 @@ RULE = Rule(
     summary="flags local lengths that a consumer derives anew, whether DCP is on or not",
     severity=Severity.WARNING,
     since="0.1.0",
-    probe="none: what is derived is right as long as the two sources agree",
+    probe="a layer that no rank shards beside the group, and ragged shards over several ranks",
 )
 
 _CALLERS = 3  # callers of callers

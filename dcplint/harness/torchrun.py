@@ -22,7 +22,7 @@ def main(arguments: list[str]) -> int:
     rank, world_size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     environment = worker.prepare(device, "")
     if device == "cpu" and dtype not in environment["healthy"]:
-        print(f"rank {rank}: {dtype} arithmetic is wrong in this interpreter")
+        _say(rank, f"{dtype} arithmetic is wrong in this interpreter")
         return 1
     job = Job(target, probe, world_size, dtype, device, Mode.PROCESSES.value)
     answer = worker.participate_under_torchrun(job)
@@ -30,8 +30,13 @@ def main(arguments: list[str]) -> int:
     run = make_run(job, measurements, Execution(answer["execution"]), 0.0)
     worst = run.worst
     said = "right" if worst is None else f"{worst.signal.value}: {worst.detail}"
-    print(f"rank {rank}: {run.execution.value}, {len(measurements)} measurements, {said}")
+    _say(rank, f"{run.execution.value}, {len(measurements)} measurements, {said}")
     return int(worst is not None)
+
+
+def _say(rank: int, what: str) -> None:
+    """Print a line in one piece: the ranks write to the same place, unbuffered."""
+    sys.stdout.write(f"rank {rank}: {what}\n")
 
 
 if __name__ == "__main__":
