@@ -19,8 +19,13 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from hashlib import sha256
 from typing import TYPE_CHECKING
+
+# What hashlib has, without OpenSSL, which takes longer to load than all the rest.
+try:
+    from _blake2 import blake2b
+except ImportError:  # another Python than CPython
+    from hashlib import blake2b
 
 if TYPE_CHECKING:
     from typing import Any
@@ -204,7 +209,7 @@ def distributions() -> None:
 
 def digest(data: bytes) -> str:
     """What stands for a content."""
-    return sha256(data).hexdigest()[:32]
+    return blake2b(data, digest_size=16).hexdigest()
 
 
 def holds(seen: Any, ask: Asking) -> bool:
