@@ -91,6 +91,10 @@ class Listing:
         return found
 
     @cached_property
+    def _by_place(self) -> dict[tuple[Module, tuple[int, int]], int]:
+        return {(e.module, e.facts.lines): index for index, e in enumerate(self.entries)}
+
+    @cached_property
     def _naming(self) -> tuple[str, dict[str, list[int]]]:
         """The names that occur, one to a line, and the entries of each."""
         found: dict[str, list[int]] = {}
@@ -220,14 +224,13 @@ class Listing:
 
     def function(self, module: Module, facts: FunctionFacts) -> Function | None:
         """The function that `facts` describes."""
-        for index in self._by_name.get(facts.name, ()):
-            entry = self.entries[index]
-            if entry[0] is module and entry[1].lines == facts.lines:
-                return next(iter(self.functions_of(index)), None)
+        key = (module, facts.lines)
+        index = self._by_place.get(key)
+        if index is not None:
+            return next(iter(self.functions_of(index)), None)
         node = self.program.function(module, facts)
         if node is None:
             return None
-        key = (module, facts.lines)
         if key not in self._parsed:  # an ancestor's method, in a module outside the universe
             owner = next((c for c in module.classes if facts in c.facts.methods), None)
             self._parsed[key] = tuple(family(Function(module, node, facts.qualname, owner)))
