@@ -115,7 +115,7 @@ def _derivations(context: Context) -> Iterator[tuple[Function, Derivation]]:
     for spelling in sorted(program.spellings(names)):
         for site in universe.calls_of(spelling):
             if site.function.module.tree is Tree.PROJECT:
-                length = context.units.sharded(site.function, site.call)
+                length = context.units.localizers.sharded(site.function, site.call)
                 if length is not None:
                     yield site.function, (site.statement, site.call, length)
     ranks = context.units.ranks

@@ -161,7 +161,7 @@ def _finding(context: Context, function: Function, wrong: _Wrong) -> Finding:
 
 def _singly(context: Context, interleaving: Interleaving | None) -> Iterator[Finding]:
     """A localizer that takes the interleave size, called without it: it then takes 1."""
-    universe = context.fields.universe
+    universe, known = context.fields.universe, context.units.localizers
     for localizer in context.contract.localizers if interleaving is not None else ():
         sizes = [p for p in localizer.parameters if role(ast.Name(p)) is Part.INTERLEAVE]
         name = localizer.function.rpartition(".")[2]
@@ -170,9 +170,9 @@ def _singly(context: Context, interleaving: Interleaving | None) -> Iterator[Fin
                 function, call = site.function, site.call
                 if function.module.tree is not Tree.PROJECT:
                     continue
-                if context.units.localizer(function, call) is not localizer:
+                if known.run_by(function, call) is not localizer:
                     continue
-                if context.units.sharded(function, call) is None or _may_pass(call, localizer):
+                if known.sharded(function, call) is None or _may_pass(call, localizer):
                     continue
                 if not context.fields.tracer.can_run(function, site.statement):
                     continue

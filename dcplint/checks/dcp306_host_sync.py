@@ -189,12 +189,13 @@ def _is_declared(
         scopes.append(home.parent)
         home = function.homes[home.parent]
     allowed = context.contract.vocabulary.syncs
+    universe = context.fields.universe
     for scope in scopes:
         if isinstance(scope, (ast.With, ast.AsyncWith)):
             for call in (n for i in scope.items for n in ast.walk(i.context_expr)):
-                if isinstance(call, ast.Call) and context.units.called(function, call) in allowed:
+                if isinstance(call, ast.Call) and universe.called(function, call) in allowed:
                     return True
-    sites = context.fields.universe.callers(function) if depth else ()
+    sites = universe.callers(function) if depth else ()
     return bool(sites) and all(
         _is_declared(context, site.function, site.statement, depth - 1) for site in sites
     )

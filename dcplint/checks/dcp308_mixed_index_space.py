@@ -123,7 +123,7 @@ def _halves(context: Context) -> Iterator[Finding]:
             function, statement = site.function, site.statement
             if function.module.tree is not Tree.PROJECT:
                 continue
-            if context.units.sharded(function, site.call) is None:
+            if context.units.localizers.sharded(function, site.call) is None:
                 continue
             if not context.fields.tracer.can_run(function, statement):
                 continue

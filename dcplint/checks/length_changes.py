@@ -13,8 +13,8 @@ from dcplint.flow.functions import Function, callee_name
 from dcplint.flow.graph import Node
 from dcplint.flow.origins import Frame
 from dcplint.source.location import Tree
-from dcplint.units.flow import KEEPING, loaded, operands
 from dcplint.units.lattice import LENGTHS, Space, Value, shifts_local
+from dcplint.units.operations import KEEPING, loaded, operands
 from dcplint.units.proof import divided_late, piece_example
 from dcplint.units.roles import Role, role
 
@@ -246,7 +246,7 @@ def _pieces(context: Context) -> Iterator[Change]:
             function, statement = site.function, site.statement
             if function.module.tree is not Tree.PROJECT:
                 continue
-            length = context.units.localised(function, site.call)
+            length = context.units.localizers.localised(function, site.call)
             if length is None or not context.fields.tracer.can_run(function, statement):
                 continue
             if any(_is_piece(context, function, at, length) for at in site.nodes):

@@ -11,7 +11,6 @@ import ast
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from dcplint.facts.expressions import dotted_name
 from dcplint.flow.conditions import Known, dumped
 from dcplint.flow.dataclasses import field_default
 from dcplint.flow.functions import Function, argument, default
@@ -21,7 +20,7 @@ from dcplint.flow.types import attribute_settings, classes_of
 from dcplint.flow.universe import Universe
 from dcplint.flow.walk import bindings
 from dcplint.program.guards import Guards
-from dcplint.program.symbols import ClassSymbol, FunctionSymbol
+from dcplint.program.symbols import ClassSymbol
 
 _DEPTH = 8
 _LINKS = 40  # names in terms of names, for one that holds a size, a rank or a group
@@ -135,19 +134,9 @@ class Scenario:
         """Whether `node` is the DCP process group, by its getter or by what it was set to."""
         if self._guards.is_group(node):
             return True
-        if isinstance(node, ast.Call) and self._called(function, node) in self._groups:
+        if isinstance(node, ast.Call) and self.universe.called(function, node) in self._groups:
             return True
         return self._is_always(function, node, self.is_group)
-
-    def _called(self, function: Function, call: ast.Call) -> str:
-        """The absolute dotted name of what is called, as far as imports tell."""
-        dotted = dotted_name(call.func)
-        if dotted is None:
-            return ""
-        found = self.universe.program.linker.name(function.module, dotted, function.scopes)
-        if isinstance(found, FunctionSymbol):
-            return f"{found.module.facts.name}.{found.facts.name}"
-        return getattr(found, "dotted", "")
 
     def is_exclusive(self, function: Function, test: ast.expr) -> bool:
         """Whether `test` holds with DCP on, and never without."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from dcplint.facts.expressions import dotted_name
+from dcplint.facts.model import Source
 from dcplint.flow.functions import CallSite, Function, callee_name, fits
 from dcplint.flow.listing import Listing, ends_word
 from dcplint.flow.types import classes_of, narrowed
@@ -59,6 +60,16 @@ class Universe(Listing):
             if self.entries[index].owner is not None
             for function in self.functions_of(index)[:1]
         )
+
+    def called(self, function: Function, call: ast.Call) -> str:
+        """The absolute dotted name of what is called, as far as imports tell."""
+        dotted = dotted_name(call.func)
+        if dotted is None:
+            return ""
+        found = self.program.linker.name(function.module, dotted, function.scopes)
+        if isinstance(found, FunctionSymbol):
+            return f"{found.module.facts.name}.{found.facts.name}"
+        return getattr(found, "dotted", "") or _imported(function, dotted)
 
     def plain(self, function: Function, name: str) -> tuple[Function, ...]:
         """The function that a bare `name` stands for in `function`."""
@@ -145,6 +156,16 @@ class Universe(Listing):
                 made = self.program.linker.name(site.function.module, dotted, site.function.scopes)
                 if made is target.owner and fits(target, site.call):
                     yield site
+
+
+def _imported(function: Function, dotted: str) -> str:
+    """What a name is imported as, where it leads to nothing that can be read."""
+    root, _, rest = dotted.partition(".")
+    for scope in (*reversed(function.scopes), function.module.facts.bindings):
+        for binding in scope:
+            if binding.name == root and binding.source is Source.IMPORT:
+                return f"{binding.target}.{rest}" if rest else binding.target
+    return dotted
 
 
 def _is_called(text: str, name: str) -> bool:

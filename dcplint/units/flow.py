@@ -16,18 +16,16 @@ from functools import cached_property
 
 from dcplint.contracts.model import Localizer
 from dcplint.facts.expressions import dotted_name, shorten
-from dcplint.facts.model import Source
 from dcplint.flow.conditions import substituted
 from dcplint.flow.dataclasses import constructor_argument
 from dcplint.flow.functions import CallSite, Function, argument, callee_name
 from dcplint.flow.graph import Node, Role
-from dcplint.flow.listing import Classes
 from dcplint.flow.scenario import Scenario
-from dcplint.flow.types import attribute_settings, bounded, classes_of
+from dcplint.flow.types import attribute_settings
 from dcplint.flow.universe import Universe
 from dcplint.flow.values import unpacked
 from dcplint.flow.walk import bindings
-from dcplint.program.symbols import ClassSymbol, FunctionSymbol
+from dcplint.program.symbols import ClassSymbol
 from dcplint.units.lattice import (
     NEUTRAL,
     Abstract,
@@ -41,6 +39,23 @@ from dcplint.units.lattice import (
     added,
     joined,
 )
+from dcplint.units.localizers import Localizers, passed
+from dcplint.units.operations import (
+    ADDING,
+    CHOOSING,
+    COUNTING,
+    DIVIDING,
+    FILLING,
+    KEEPING,
+    MOVING,
+    READING,
+    ROUNDING,
+    may_move,
+    operands,
+    stored_into,
+    summands,
+)
+from dcplint.units.owners import owners
 from dcplint.units.proof import is_cap
 from dcplint.units.ranks import Ranks
 
@@ -61,27 +76,6 @@ UNITS = {
     "query-offsets": Unit(Space.GLOBAL, Counts.OFFSETS),
 }
 """The units of a pack."""
-
-_MODULES = frozenset({"torch", "np", "numpy", "math", "F"})
-KEEPING = frozenset(
-    {
-        "to", "int", "long", "clone", "contiguous", "detach", "type", "astype", "unsqueeze",
-        "squeeze", "view", "reshape", "expand", "flatten", "copy", "float", "as_tensor",
-        "from_numpy", "tensor", "asarray", "int32", "int64", "repeat_interleave", "pin_memory",
-        "narrow", "clamp", "clip", "clamp_min", "clamp_max", "list", "tuple",
-    }
-)  # fmt: skip
-_NUMBERS = frozenset({"int", "float"})
-_PLACING = frozenset({"to", "tensor", "as_tensor", "asarray", "from_numpy"})
-_STAYING = frozenset({"dtype", "non_blocking", "copy"})
-READING = frozenset({"cpu", "numpy", "tolist", "item"})
-_MOVING = frozenset({"cuda"})
-_CHOOSING = frozenset({"where", "minimum", "maximum", "min", "max"})
-_FILLING = frozenset({"copy_", "fill_", "zero_", "add_", "sub_"})
-_ADDING = frozenset({"add", "sub", "subtract"})
-_DIVIDING = frozenset({"cdiv", "ceil_div", "div", "divide", "floor_divide"})
-_ROUNDING = frozenset({"cdiv", "ceil_div"})
-_COUNTING = frozenset({"arange", "range"})
 
 
 @dataclass(frozen=True)
@@ -113,7 +107,7 @@ class UnitFlow:
     def __post_init__(self) -> None:
         contract = self.universe.program.contract
         self._seeds = {(n.record, n.name): n for n in contract.lengths}
-        self._localizers = {z.function: z for z in contract.localizers}
+        self.localizers = Localizers(self.universe)
 
     def value(self, function: Function, statement: ast.stmt, node: ast.expr) -> Abstract:
         """What `node`, an expression of `statement`, is with DCP on."""
@@ -258,7 +252,7 @@ class UnitFlow:
         sizes = [n for n in ast.walk(page) if isinstance(n, (ast.Name, ast.Attribute))]
         if any(self.scenario.is_size(frame.function, size) for size in sizes):
             return None
-        for part in _summands(length):
+        for part in summands(length):
             found = self._evaluate(frame, at, part)
             if isinstance(found, Value) and found.unit.counts is not Counts.QUERIES:
                 counts = Counts.PAGES if rounded else Counts.OTHER
@@ -269,18 +263,18 @@ class UnitFlow:
 
     def _call(self, frame: _Frame, at: Node, call: ast.Call) -> Abstract:
         name = callee_name(call)
-        localizer = self.localizer(frame.function, call)
+        localizer = self.localizers.run_by(frame.function, call)
         if localizer is not None:
             return self._localised(frame, at, call, localizer)
         parts = operands(call)
-        if name in READING or name in _MOVING:
+        if name in READING or name in MOVING:
             found = self._evaluate(frame, at, parts[0]) if parts else None
             return replace(found, on_device=False) if isinstance(found, Value) else found
-        if name in _COUNTING:
+        if name in COUNTING:
             return Value(Unit(Space.GLOBAL, Counts.OFFSETS))
         if name.rstrip("_") in KEEPING and parts:
             found = self._evaluate(frame, at, parts[0])
-            if isinstance(found, Value) and found.on_device and _may_move(call):
+            if isinstance(found, Value) and found.on_device and may_move(call):
                 return replace(found, on_device=False)
             return found
         if name in ("min", "max") and len(parts) == 1:
@@ -290,10 +284,10 @@ class UnitFlow:
                 bound = True if found.unit.space is Space.GLOBAL or found.unit.bound else None
                 return replace(found, unit=replace(found.unit, bound=bound))
             return None
-        if name in _CHOOSING and len(parts) > 1:
+        if name in CHOOSING and len(parts) > 1:
             chosen = parts[1:] if name == "where" else parts
             return joined(self._evaluate(frame, at, operand) for operand in chosen)
-        if name in _ADDING and len(parts) == 2:
+        if name in ADDING and len(parts) == 2:
             operator = ast.Add() if name == "add" else ast.Sub()
             return self._evaluate(frame, at, self._sum(call, parts[0], operator, parts[1]))
         if name == "diff" and len(parts) == 1:
@@ -301,53 +295,15 @@ class UnitFlow:
             if isinstance(found, Value) and found.unit.counts is Counts.OFFSETS:
                 return replace(found, unit=UNITS["queries"])
             return None
-        if name in _DIVIDING and len(parts) == 2:
+        if name in DIVIDING and len(parts) == 2:
             mark = Mark(frame.function, call, shorten(call))
-            rounded = name in _ROUNDING
+            rounded = name in ROUNDING
             return self._divided(frame, at, parts[0], parts[1], rounded, mark)
         return self._returned(frame, at, call)
 
-    def localizer(self, function: Function, call: ast.Call) -> Localizer | None:
-        """The localizer of the pack that `call` runs."""
-        name = callee_name(call)
-        if not name or not self._localizers:
-            return None
-        dotted = self.called(function, call)
-        return self._localizers.get(dotted)
-
-    def localised(self, function: Function, call: ast.Call) -> ast.expr | None:
-        """The lengths that `call` localises, where it calls a localizer."""
-        localizer = self.localizer(function, call)
-        return _passed(call, localizer, localizer.length) if localizer is not None else None
-
-    def sharded(self, function: Function, call: ast.Call) -> ast.expr | None:
-        """The lengths of which `call` gives this rank's share; None where it gives other things."""
-        localizer = self.localizer(function, call)
-        rank = _passed(call, localizer, localizer.rank) if localizer is not None else None
-        return None if isinstance(rank, ast.Constant | None) else self.localised(function, call)
-
-    def called(self, function: Function, call: ast.Call) -> str:
-        """The absolute dotted name of what is called, as far as imports tell."""
-        dotted = dotted_name(call.func)
-        if dotted is None:
-            return ""
-        found = self.universe.program.linker.name(function.module, dotted, function.scopes)
-        if isinstance(found, FunctionSymbol):
-            return f"{found.module.facts.name}.{found.facts.name}"
-        return getattr(found, "dotted", "") or self._imported(function, dotted)
-
-    def _imported(self, function: Function, dotted: str) -> str:
-        """What a name is imported as, where it leads to nothing that can be read."""
-        root, _, rest = dotted.partition(".")
-        for scope in (*reversed(function.scopes), function.module.facts.bindings):
-            for binding in scope:
-                if binding.name == root and binding.source is Source.IMPORT:
-                    return f"{binding.target}.{rest}" if rest else binding.target
-        return dotted
-
     def _localised(self, frame: _Frame, at: Node, call: ast.Call, localizer: Localizer) -> Abstract:
-        length = _passed(call, localizer, localizer.length)
-        rank = _passed(call, localizer, localizer.rank)
+        length = passed(call, localizer, localizer.length)
+        rank = passed(call, localizer, localizer.rank)
         found = self._evaluate(frame, at, length) if length is not None else None
         unit = Unit(Space.LOCAL, Counts.OTHER, None)
         if isinstance(found, Value) and found.unit.space is Space.GLOBAL:
@@ -580,13 +536,13 @@ class UnitFlow:
         if not isinstance(node, ast.Call):
             return
         out = next((k.value for k in node.keywords if k.arg == "out"), None)
-        if out is not None and _base(out) == path:
+        if out is not None and stored_into(out) == path:
             if node not in self._said:
                 self._said[node] = ast.copy_location(ast.Call(node.func, node.args, []), node)
             parts.append(self._evaluate(frame, place, self._said[node]))
         callee = node.func
-        if isinstance(callee, ast.Attribute) and callee.attr in _FILLING:
-            if _base(callee.value) == path and node.args:
+        if isinstance(callee, ast.Attribute) and callee.attr in FILLING:
+            if stored_into(callee.value) == path and node.args:
                 if callee.attr in ("add_", "sub_"):
                     operator = ast.Add() if callee.attr == "add_" else ast.Sub()
                     whole = self._sum(node, callee.value, operator, node.args[0])
@@ -652,45 +608,12 @@ class UnitFlow:
 
     def _from_class(self, frame: _Frame, node: ast.Attribute) -> Abstract:
         """An attribute by the class of what it is read from."""
-        owners = self._owners(frame.function, node.value)
-        found = [self._attribute_of(owner, node.attr, frame.calls) for owner in owners]
+        found = [
+            self._attribute_of(owner, node.attr, frame.calls)
+            for owner in owners(self.universe, frame.function, node.value)
+        ]
         known = joined(found) if found else None
         return None if isinstance(known, Neutral) else known
-
-    def _owners(self, function: Function, node: ast.expr) -> Classes:
-        found = classes_of(self.universe, function, node)
-        if found or not isinstance(node, ast.Attribute):
-            return found
-        # `metadata.decode`: what the class of `metadata` declares for it.
-        outer = self._owners(function, node.value)
-        return tuple(dict.fromkeys(c for owner in outer for c in self._declared(owner, node.attr)))
-
-    def _declared(self, owner: ClassSymbol, name: str) -> Iterator[ClassSymbol]:
-        """The classes that an annotation in a class body names, a type argument filled in."""
-        linker = self.universe.program.linker
-        argument = ""
-        for entry in self.universe.program.mro(owner).classes:
-            for fact in entry.facts.attributes:
-                if fact.name != name or not fact.annotation:
-                    continue
-                for word in _words(fact.annotation):
-                    found = linker.name(entry.module, word, entry.facts.scopes)
-                    if not isinstance(found, ClassSymbol) and word != "None":
-                        given = linker.name(owner.module, argument, owner.facts.scopes)
-                        found = given if isinstance(given, ClassSymbol) else found
-                    yield from bounded(found)
-                return
-            argument = self._type_argument(entry) or argument
-
-    def _type_argument(self, symbol: ClassSymbol) -> str:
-        """`T` of a class whose only generic base is `Base[T]`."""
-        text = self.universe.program.modules.text(symbol.module.tree, symbol.path)
-        found = []
-        for line, column, end_line, end_column in symbol.facts.base_positions:
-            written = text.between(line, line).encode()[column:end_column].decode()
-            if line == end_line and written.endswith("]"):
-                found.append(written.partition("[")[2][:-1].strip("'\" "))
-        return found[0] if len(found) == 1 else ""
 
     def _attribute_of(self, owner: ClassSymbol, name: str, calls: int) -> Abstract:
         for entry in self.universe.program.mro(owner).classes:
@@ -750,18 +673,6 @@ class _Untouched:
 _UNTOUCHED = _Untouched()
 
 
-def _passed(call: ast.Call, localizer: Localizer, name: str) -> ast.expr | None:
-    """What a call of a localizer passes for one of its parameters."""
-    for keyword in call.keywords:
-        if keyword.arg == name:
-            return keyword.value
-    if name not in localizer.parameters:
-        return None
-    given = call.args[: localizer.parameters.index(name) + 1]
-    whole = len(given) == localizer.parameters.index(name) + 1
-    return given[-1] if whole and not any(isinstance(a, ast.Starred) for a in given) else None
-
-
 def _item(found: Abstract, index: object) -> Abstract:
     if isinstance(found, Several) and isinstance(index, int):
         if -len(found.items) <= index < len(found.items):
@@ -774,61 +685,3 @@ def _first(items: Iterable[CallSite], count: int) -> Iterator[CallSite]:
         if index == count:
             return
         yield item
-
-
-def _words(annotation: str) -> Iterator[str]:
-    """The names in an annotation (`C | None`, `Optional[C]`, `"C"`)."""
-    try:
-        tree = ast.parse(annotation.strip("'\""), mode="eval")
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return
-    for node in ast.walk(tree):
-        if isinstance(node, (ast.Name, ast.Attribute)):
-            dotted = dotted_name(node)
-            if dotted is not None:
-                yield dotted
-
-
-def operands(call: ast.Call) -> list[ast.expr]:
-    """What an elementwise operation is applied to: the receiver of a method first."""
-    given = list(call.args)
-    callee = call.func
-    if isinstance(callee, ast.Attribute) and dotted_name(callee.value) not in _MODULES:
-        given.insert(0, callee.value)
-    return given
-
-
-def _summands(node: ast.expr) -> Iterator[ast.expr]:
-    """The parts of a sum, signs dropped: what a rounded division divides."""
-    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
-        yield from _summands(node.left)
-        yield from _summands(node.right)
-    elif isinstance(node, ast.UnaryOp):
-        yield from _summands(node.operand)
-    else:
-        yield node
-
-
-def _may_move(call: ast.Call) -> bool:
-    """Whether the result can lie elsewhere than what it is made of: `int(x)`, `x.to(device)`."""
-    name = callee_name(call)
-    if isinstance(call.func, ast.Name):
-        return name in _NUMBERS
-    if name not in _PLACING:
-        return False
-    given = [*call.args, *(k.value for k in call.keywords if k.arg not in _STAYING)]
-    if name != "to":
-        given = given[1:]
-    return not all((dotted_name(a) or "").partition(".")[0] in _MODULES for a in given)
-
-
-def _base(node: ast.expr) -> str | None:
-    while isinstance(node, ast.Subscript):
-        node = node.value
-    return dotted_name(node)
-
-
-def loaded(target: ast.expr) -> ast.expr:
-    """What a target holds, as an expression."""
-    dotted = dotted_name(target)
-    return ast.parse(dotted, mode="eval").body if dotted is not None else target

@@ -88,7 +88,7 @@ def unbound_calls(flow: UnitFlow) -> Iterator[Unbound]:
 
 def _is_call_of(flow: UnitFlow, function: Function, call: ast.Call, fact: KernelArgument) -> bool:
     owner_name, _, name = fact.function.rpartition(".")
-    if flow.called(function, call) == fact.function:
+    if flow.universe.called(function, call) == fact.function:
         return True
     # A method, called on an instance of its class or of one that derives from it.
     if callee_name(call) != name or not isinstance(call.func, ast.Attribute):

@@ -108,7 +108,7 @@ class Variance:
         """The name of the collective that `call` itself is; empty where it is none."""
         name = callee_name(call)
         if name in self._merge_names:
-            called = self.units.called(function, call)
+            called = self.units.universe.called(function, call)
             if called in self._merges:
                 return called.rpartition(".")[2]
         if name in self._collectives and isinstance(call.func, ast.Attribute):
