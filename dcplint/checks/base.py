@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from dcplint.program.program import Program
     from dcplint.units.flow import UnitFlow
     from dcplint.units.interleave import Interleaving
+    from dcplint.units.localising import Localisation
     from dcplint.units.ranks import Ranks
 
 DOC_SECTIONS = (
@@ -99,6 +100,13 @@ class Context:
         from dcplint.units.flow import UnitFlow
 
         return UnitFlow(self.fields.universe, self.fields.tracer.scenario)
+
+    @cached_property
+    def localisations(self) -> tuple[Localisation, ...]:
+        """The calls that localise lengths, in the modules that contract fields pass through."""
+        from dcplint.units.localising import Localising
+
+        return Localising(self.units).places
 
     @cached_property
     def ranks(self) -> Ranks:

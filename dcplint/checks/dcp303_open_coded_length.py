@@ -9,9 +9,11 @@ variables. Where the engine has an interleave size and the formula takes none, t
 Also the engine's own helper where it is not told that size. A local length that is advanced or
 rewound, in place or row by row: `local(L) - k` is not `local(L - k)`. And one that is divided by
 the ratio of a compressed cache where no code asks for chunks of whole entries: `local(L) // k` is
-`local(L // k)` only if `I % k == 0`. And what a kernel gets for this rank's length, or a bound
-of it, worked out from a global length and the world size without the rank, where it is too low or
-another on some rank.
+`local(L // k)` only if `I % k == 0`. And what is localised that must not be: the length of a piece
+that does not begin the sequence, and a length that is local already, by the engine's helper or by
+any function around it. And what a kernel gets for this rank's length, or a bound of it, worked out
+from a global length and the world size without the rank, where it is too low or another on some
+rank.
 
 ## Why it breaks
 A rank then reads a slot that it never wrote, or leaves out one that it holds. Nothing crashes: the
@@ -42,7 +44,8 @@ An expression with anything else in it, or two lengths, is left alone: what cann
 unknown. Names tell which part a variable plays, save for rank and size, which are followed from the
 process group and the configuration. Arithmetic without the rank (caps, workspace sizes, topology)
 is another quantity. A formula without the interleave size is left alone where its module,
-a class above its own or a caller tests that size at all, whatever the test is for.
+a class above its own or a caller tests that size at all, whatever the test is for; that two of
+them are alike, and what is computed of it, is no such test.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ A test of a token's place (a position or a slot) against this rank that gives th
 interleave size is 1 and another rank otherwise, in code that takes no interleave size, of an engine
 that has one. The arithmetic is evaluated over places, world sizes and interleave sizes; the finding
 shows the smallest case that differs. And lengths that are localised only under a test that has
-nothing to do with DCP (of a compression ratio, of another length): on the other way they stay
-global.
+nothing to do with DCP (of a compression ratio, of another length), by the engine's helper or by a
+function around it: on the other way they stay global.
 
 ## Why it breaks
 With chunks of I tokens per rank, token `i` lives on rank `(i // I) % N`. Going by `i % N`, ranks
@@ -47,14 +47,16 @@ import re
 from collections.abc import Iterator
 
 from dcplint.checks.base import Context, Rule
-from dcplint.checks.length_evidence import trail
-from dcplint.facts.expressions import shorten
+from dcplint.checks.length_evidence import is_ratio, trail
+from dcplint.facts.expressions import dotted_name, shorten
 from dcplint.facts.positions import position
 from dcplint.findings.model import Finding, Severity
-from dcplint.flow.functions import Function
+from dcplint.flow.functions import Function, callee_name
+from dcplint.flow.walk import definitions
 from dcplint.source.location import Tree
 from dcplint.units.expressions import written
 from dcplint.units.lattice import LENGTHS, Space, Value
+from dcplint.units.operations import KEEPING, operands
 from dcplint.units.proof import OwnerExample, wrong_owner
 from dcplint.units.roles import Role, role
 
@@ -117,44 +119,63 @@ def _example(node: ast.AST) -> OwnerExample | None:
 
 def _halves(context: Context) -> Iterator[Finding]:
     """`x = localise(x) if ratio > 1 else x`."""
-    names = frozenset(z.function.rpartition(".")[2] for z in context.contract.localizers)
-    for spelling in sorted(context.program.spellings(names)):
-        for site in context.fields.universe.calls_of(spelling):
-            function, statement = site.function, site.statement
-            if function.module.tree is not Tree.PROJECT:
+    for place in context.localisations:
+        function, statement = place.site.function, place.site.statement
+        if function.module.tree is not Tree.PROJECT or not place.is_share:
+            continue
+        if not context.fields.tracer.can_run(function, statement):
+            continue
+        for test, at, other in _other_ways(context, function, statement, place.site.call):
+            if not _is_unrelated(context, function, statement, test):
                 continue
-            if context.units.localizers.sharded(function, site.call) is None:
-                continue
-            if not context.fields.tracer.can_run(function, statement):
-                continue
-            for test, other in _other_ways(function, statement, site.call):
-                if not _is_unrelated(context, function, statement, test):
-                    continue
-                value = context.units.value(function, statement, other)
-                if isinstance(value, Value) and value.unit.counts in LENGTHS:
-                    if value.unit.space is Space.GLOBAL and not _is_asked_again(function, test):
-                        yield _half(context, function, site.call, test, value)
+            value = context.units.value(function, at, other)
+            if isinstance(value, Value) and value.unit.counts in LENGTHS:
+                if value.unit.space is Space.GLOBAL and not _is_kept_apart(function, at, test):
+                    yield _half(context, function, place.site.call, test, value)
 
 
 def _other_ways(
-    function: Function, statement: ast.stmt, call: ast.Call
-) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """(test, value): what stands for the result of a localizer where a test comes out otherwise."""
+    context: Context, function: Function, statement: ast.stmt, call: ast.Call
+) -> Iterator[tuple[ast.expr, ast.stmt, ast.expr]]:
+    """(test, statement, value): what stands for local lengths where a test comes out otherwise."""
     if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
         return
+
+    def is_local(node: ast.expr) -> bool:
+        return _whole(context, function, node) is call
+
     value, target = statement.value, statement.targets[0]
     if isinstance(value, ast.IfExp):
-        if value.body is call:
-            yield value.test, value.orelse
-        elif value.orelse is call:
-            yield value.test, value.body
+        if is_local(value.body):
+            yield value.test, statement, value.orelse
+        elif is_local(value.orelse):
+            yield value.test, statement, value.body
     home = function.homes[statement]
     branch = home.parent
-    if value is call and isinstance(target, ast.Name) and isinstance(branch, ast.If):
-        leaves = isinstance(home.block[-1], (ast.Return, ast.Raise, ast.Continue, ast.Break))
+    if is_local(value) and isinstance(target, ast.Name) and isinstance(branch, ast.If):
+        if isinstance(home.block[-1], (ast.Return, ast.Raise, ast.Continue, ast.Break)):
+            return
         beside = branch.orelse if home.block is branch.body else branch.body
-        if not beside and not leaves:
-            yield branch.test, ast.Name(target.id, ast.Load())
+        if not beside:
+            yield branch.test, statement, ast.Name(target.id, ast.Load())
+        elif len(beside) == 1 and isinstance(other := beside[0], ast.Assign):
+            if [dotted_name(t) for t in other.targets] == [target.id]:
+                yield branch.test, other, other.value
+
+
+def _whole(context: Context, function: Function, node: ast.expr) -> ast.expr:
+    """What `node` is made of by what changes no space: moves, slices, division by a ratio."""
+    while True:
+        if isinstance(node, ast.Subscript):
+            node = node.value
+        elif isinstance(node, ast.Call) and callee_name(node) in KEEPING and operands(node):
+            node = operands(node)[0]
+        elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv):
+            if not is_ratio(context, function, node.right):
+                return node
+            node = node.left
+        else:
+            return node
 
 
 def _is_unrelated(
@@ -168,15 +189,18 @@ def _is_unrelated(
     sides = (test.left, test.comparators[0])
     known = [
         isinstance(side, ast.Constant)
-        or role(side) is Role.RATIO
+        or is_ratio(context, function, side)
         or isinstance(context.units.value(function, statement, side), Value)
         for side in sides
     ]
     return all(known) and not all(isinstance(side, ast.Constant) for side in sides)
 
 
-def _is_asked_again(function: Function, test: ast.expr) -> bool:
-    """Whether the same test stands elsewhere too, and may keep the two ways apart."""
+def _is_kept_apart(function: Function, statement: ast.stmt, test: ast.expr) -> bool:
+    """Whether the same test stands elsewhere too, and keeps the two ways apart.
+
+    Not where a variable that holds the one or the other is read outside of it.
+    """
     said = ast.dump(test)
     tests = [
         node.test
@@ -185,7 +209,35 @@ def _is_asked_again(function: Function, test: ast.expr) -> bool:
         if isinstance(node, ast.IfExp)
     ]
     tests += [node.test for node in function.homes if isinstance(node, (ast.If, ast.While))]
-    return sum(ast.dump(other) == said for other in tests) > 1
+    if sum(ast.dump(other) == said for other in tests) < 2:
+        return False
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    names = [target.id for target in targets if isinstance(target, ast.Name)]
+    return not any(_is_read_outside(function, statement, name, said) for name in names)
+
+
+def _is_read_outside(function: Function, statement: ast.stmt, name: str, test: str) -> bool:
+    """Whether what `statement` gives a variable is read where a test, by dump, does not stand."""
+    for reader in function.mentions.get(name, ()):
+        if not any(
+            isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)
+            for n in function.own_nodes[reader]
+        ):
+            continue
+        given = (d for at in function.graph.at(reader) for d in definitions(function, at, name))
+        if any(at.statement is statement for _, at, _ in given):
+            if not any(ast.dump(other) == test for other in _tests_around(function, reader)):
+                return True
+    return False
+
+
+def _tests_around(function: Function, statement: ast.stmt) -> Iterator[ast.expr]:
+    current: ast.stmt | None = statement
+    while current is not None:
+        if isinstance(current, (ast.If, ast.While)):
+            yield current.test
+        yield from (n.test for n in function.own_nodes[current] if isinstance(n, ast.IfExp))
+        current = function.homes[current].parent
 
 
 def _half(

@@ -1,4 +1,4 @@
-"""Local lengths that are changed as if they were whole: moved, divided, taken of a piece."""
+"""Local lengths that are changed as if they were whole: moved, divided, localised again."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from collections.abc import Iterator, Set
 from dataclasses import dataclass
 
 from dcplint.checks.base import Context
+from dcplint.checks.length_evidence import is_ratio
 from dcplint.facts.expressions import shorten
 from dcplint.flow.functions import Function, callee_name
 from dcplint.flow.graph import Node
 from dcplint.flow.origins import Frame
 from dcplint.source.location import Tree
-from dcplint.units.lattice import LENGTHS, Space, Value, shifts_local
+from dcplint.units.lattice import LENGTHS, Counts, Space, Value, shifts_local
+from dcplint.units.localising import Localisation
 from dcplint.units.operations import KEEPING, loaded, operands
-from dcplint.units.proof import divided_late, piece_example
-from dcplint.units.roles import Role, role
+from dcplint.units.proof import divided_late, piece_example, twice_example
 
 _WHOLE = re.compile(r"interleave\w*\)?\s*%")  # whether a chunk is a multiple of a ratio is asked
 _DIVIDED = re.compile(r"//|\b(?:floor_divide|div|divide)_?\(")
@@ -45,11 +46,12 @@ def changes(context: Context) -> Iterator[Change]:
     yield from _moved(context)
     yield from _divided(context)
     yield from _pieces(context)
+    yield from _again(context)
 
 
 def asks_for_whole_entries(context: Context, function: Function) -> bool:
     """Whether the function, or another method of its class, tests that chunks are whole entries."""
-    text = context.ranks.text(function)
+    text = context.fields.universe.written(function)
     owner = function.owner
     if owner is not None:
         source = context.program.modules.source
@@ -195,7 +197,7 @@ def _divisions(
 ) -> Iterator[tuple[ast.expr, ast.expr]]:
     """(length, ratio) of the divisions of exact local lengths that a statement does."""
     for length, ratio in _quotients(function, statement):
-        if _is_ratio(context, function, statement, ratio):
+        if is_ratio(context, function, ratio):
             value = context.units.value(function, statement, length)
             if isinstance(value, Value) and value.unit.bound is False:
                 if value.unit.space is Space.LOCAL and value.unit.counts in LENGTHS:
@@ -215,15 +217,6 @@ def _quotients(function: Function, statement: ast.stmt) -> Iterator[tuple[ast.ex
                 yield given[0], given[1]
 
 
-def _is_ratio(context: Context, function: Function, statement: ast.stmt, node: ast.expr) -> bool:
-    """Whether an expression is a ratio by its name, or a variable that was given one."""
-    if not isinstance(node, ast.Name) or role(node) is not None:
-        return role(node) is Role.RATIO
-    places = function.graph.at(statement)
-    values = [value for at in places for _, value in context.units.given(function, at, node.id)]
-    return bool(values) and all(role(value) is Role.RATIO for value in values)
-
-
 def _can_divide(context: Context, function: Function, statement: ast.stmt) -> bool:
     """Whether a statement runs under DCP, with a ratio that its class does not refuse then."""
     if not context.fields.tracer.can_run(function, statement):
@@ -240,23 +233,25 @@ def _can_divide(context: Context, function: Function, statement: ast.stmt) -> bo
 
 def _pieces(context: Context) -> Iterator[Change]:
     """`localise(min(s + c, L) - s)`: a rank holds local(e) - local(s) of the tokens from s to e."""
-    names = frozenset(z.function.rpartition(".")[2] for z in context.contract.localizers)
-    for spelling in sorted(context.program.spellings(names)):
-        for site in context.fields.universe.calls_of(spelling):
-            function, statement = site.function, site.statement
-            if function.module.tree is not Tree.PROJECT:
-                continue
-            length = context.units.localizers.localised(function, site.call)
-            if length is None or not context.fields.tracer.can_run(function, statement):
-                continue
-            if any(_is_piece(context, function, at, length) for at in site.nodes):
-                yield Change(
-                    function,
-                    site.call,
-                    f"`{function.qualname}` localises the length of a piece that does not begin "
-                    f"the sequence, `{shorten(length)}`: local(e - s) is not "
-                    f"local(e) - local(s) ({piece_example()})",
-                )
+    for place in _localised_here(context):
+        function, length = place.site.function, place.length
+        if any(_is_piece(context, function, at, length) for at in place.site.nodes):
+            yield Change(
+                function,
+                place.site.call,
+                f"`{function.qualname}` localises the length of a piece that does not begin "
+                f"the sequence, `{shorten(length)}`: local(e - s) is not "
+                f"local(e) - local(s) ({piece_example()})",
+            )
+
+
+def _localised_here(context: Context) -> Iterator[Localisation]:
+    """Where the checked tree localises lengths, with DCP on."""
+    for place in context.localisations:
+        function = place.site.function
+        if function.module.tree is Tree.PROJECT:
+            if context.fields.tracer.can_run(function, place.site.statement):
+                yield place
 
 
 def _is_piece(context: Context, function: Function, at: Node, node: ast.expr) -> bool:
@@ -296,3 +291,24 @@ def _given(
         if len(values) == 1:
             return _given(context, function, *values[0], steps - 1)
     return at, node
+
+
+# Localised again
+
+
+def _again(context: Context) -> Iterator[Change]:
+    """`localise(localise(L))`: a share of the share."""
+    for place in _localised_here(context):
+        if place.is_around:
+            continue  # told where it is given them
+        function, length = place.site.function, place.length
+        value = context.units.value(function, place.site.statement, length)
+        if not isinstance(value, Value) or value.unit.counts is Counts.PAGES:
+            continue
+        if value.unit.space is Space.LOCAL:
+            yield Change(
+                function,
+                place.site.call,
+                f"`{function.qualname}` localises `{shorten(length)}`, which is local already: "
+                f"local(local(L)) is not local(L) ({twice_example()})",
+            )

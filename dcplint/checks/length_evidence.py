@@ -8,15 +8,18 @@ from collections.abc import Iterator
 from dcplint.checks.base import Context
 from dcplint.facts.positions import position
 from dcplint.findings.model import Evidence, Location, Role
-from dcplint.flow.functions import Function
+from dcplint.flow.functions import Function, callee_name
 from dcplint.program.reach import serves_dcp
 from dcplint.program.symbols import ClassSymbol
 from dcplint.source.location import Tree
 from dcplint.units.lattice import Value
+from dcplint.units.roles import Role as Part
+from dcplint.units.roles import role
 from dcplint.units.sinks import Sink
 
 _SERVING = frozenset({"impl", "builder"})
 _CALLERS = 2  # callers of callers
+_STEPS = 4  # names in terms of names
 
 
 def trail(context: Context, value: Value) -> tuple[Evidence, ...]:
@@ -68,3 +71,14 @@ def _owners(context: Context, function: Function, depth: int) -> Iterator[ClassS
     if depth:
         for site in context.fields.universe.callers(function):
             yield from _owners(context, site.function, depth - 1)
+
+
+def is_ratio(context: Context, function: Function, node: ast.expr, steps: int = _STEPS) -> bool:
+    """Whether `node` is the ratio of a compressed cache, by its name or by what it was given."""
+    if isinstance(node, ast.Call) and callee_name(node) == "getattr" and len(node.args) > 1:
+        name = node.args[1]
+        node = ast.Name(str(name.value)) if isinstance(name, ast.Constant) else node
+    if role(node) is Part.RATIO:
+        return True
+    values = context.fields.tracer.scenario.meanings(function, node) if steps else []
+    return bool(values) and all(is_ratio(context, *value, steps - 1) for value in values)

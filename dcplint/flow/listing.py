@@ -222,6 +222,11 @@ class Listing:
         """The source of the function that `facts` describes."""
         return self.program.modules.source(module, facts)
 
+    def written(self, function: Function) -> str:
+        """The source of a function, without its decorators."""
+        lines = self.program.modules.text(function.module.tree, function.module.facts.path).lines
+        return "\n".join(lines[function.node.lineno - 1 : function.node.end_lineno])
+
     def function(self, module: Module, facts: FunctionFacts) -> Function | None:
         """The function that `facts` describes."""
         key = (module, facts.lines)

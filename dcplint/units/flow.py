@@ -77,6 +77,8 @@ UNITS = {
 }
 """The units of a pack."""
 
+_ZERO = ast.Constant(0)
+
 
 @dataclass(frozen=True)
 class _Frame:
@@ -314,8 +316,8 @@ class UnitFlow:
                 unit = replace(unit, space=Space.ALL_RANKS)
             else:
                 unit = replace(unit, bound=True)
-        elif rank is None:
-            return None  # left to a default
+        elif rank is None or isinstance(self._evaluate(frame, at, rank), Neutral):
+            return None  # left to a default, or a number that is told elsewhere
         device = isinstance(found, Value) and found.on_device
         trail = found.trail if isinstance(found, Value) else ()
         return Value(unit, device, trail).at(Mark(frame.function, call, shorten(call)))
@@ -341,6 +343,14 @@ class UnitFlow:
             found.append(joined(self._returns(inner)))
         result = joined(found)
         return None if isinstance(result, Neutral) else result
+
+    def returned(self, function: Function, parameter: str, value: Value) -> Abstract:
+        """What `function` returns where `parameter` is `value`, and nothing else is known."""
+        arguments = ((name, value if name == parameter else None) for name in function.parameters)
+        self._work, self._steps = 0, self._spent.get(function, 0)
+        found = joined(self._returns(_Frame(function, tuple(arguments))))
+        self._spent[function] = self._steps
+        return found
 
     def _returns(self, frame: _Frame) -> Iterator[Abstract]:
         reachable = self.scenario.reachable(frame.function)
@@ -435,8 +445,10 @@ class UnitFlow:
             found = self._assigned(frame, place, statement, path, parts)
             if not isinstance(found, _Untouched):
                 return found
-        elif isinstance(statement, ast.Expr):
-            self._filled(frame, place, statement.value, path, parts)
+        elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+            found = self._filled(frame, place, statement.value, path, parts)
+            if not isinstance(found, _Untouched):
+                return found
         root = path.partition(".")[0]
         for node in frame.function.own_nodes[statement]:
             if isinstance(node, ast.NamedExpr) and node.target.id == root:
@@ -530,25 +542,39 @@ class UnitFlow:
         return self._said[place]
 
     def _filled(
-        self, frame: _Frame, place: Node, node: ast.expr, path: str, parts: list[Abstract]
-    ) -> None:
-        """What a call that stands alone writes into `path`: `x.copy_(v)`, `f(…, out=x)`."""
-        if not isinstance(node, ast.Call):
+        self, frame: _Frame, place: Node, call: ast.Call, path: str, parts: list[Abstract]
+    ) -> Abstract | _Untouched:
+        """What a call that stands alone gives `path`: all of it, or a part."""
+        for target, value in self._writes(frame.function, call):
+            if stored_into(target) == path:
+                found = self._evaluate(frame, place, value)
+                if not isinstance(target, ast.Subscript):
+                    return found
+                parts.append(found)
+        return _UNTOUCHED
+
+    def _writes(self, function: Function, call: ast.Call) -> Iterator[tuple[ast.expr, ast.expr]]:
+        """What a call writes into, and what: `x.copy_(v)`, `f(…, out=x)`, a localizer's output."""
+        localizer = self.localizers.run_by(function, call)
+        if localizer is not None:
+            out = passed(call, localizer, localizer.out) if localizer.out else None
+            if out is not None:
+                yield out, call
             return
-        out = next((k.value for k in node.keywords if k.arg == "out"), None)
-        if out is not None and stored_into(out) == path:
-            if node not in self._said:
-                self._said[node] = ast.copy_location(ast.Call(node.func, node.args, []), node)
-            parts.append(self._evaluate(frame, place, self._said[node]))
-        callee = node.func
+        out = next((k.value for k in call.keywords if k.arg == "out"), None)
+        if out is not None:
+            if call not in self._said:
+                self._said[call] = ast.copy_location(ast.Call(call.func, call.args, []), call)
+            yield out, self._said[call]
+        callee = call.func
         if isinstance(callee, ast.Attribute) and callee.attr in FILLING:
-            if stored_into(callee.value) == path and node.args:
-                if callee.attr in ("add_", "sub_"):
-                    operator = ast.Add() if callee.attr == "add_" else ast.Sub()
-                    whole = self._sum(node, callee.value, operator, node.args[0])
-                    parts.append(self._evaluate(frame, place, whole))
-                else:
-                    parts.append(self._evaluate(frame, place, node.args[0]))
+            if callee.attr == "zero_":
+                yield callee.value, _ZERO
+            elif callee.attr in ("add_", "sub_") and call.args:
+                operator = ast.Add() if callee.attr == "add_" else ast.Sub()
+                yield callee.value, self._sum(call, callee.value, operator, call.args[0])
+            elif call.args:
+                yield callee.value, call.args[0]
 
     def _element(
         self, frame: _Frame, place: Node, iterable: ast.expr, element: tuple[str | int, ...]

@@ -33,7 +33,8 @@ class Interleaving:
     """Where the functions of a universe look at the interleave size."""
 
     universe: Universe
-    _tests: dict[Module, bool] = field(default_factory=dict)
+    _modules: dict[Module, bool] = field(default_factory=dict)
+    _answering: dict[Function, bool] = field(default_factory=dict)
 
     def may_vary(self, function: Function, entry: Written, formula: ast.AST) -> bool:
         """Whether `formula`, found in `entry`, may meet an interleave size other than 1.
@@ -50,26 +51,26 @@ class Interleaving:
         for site in self.universe.callers(function):
             if given and any(_mentions(node) for node in walk(site.function.node)):
                 return False
-            if _tests([site.function]):
+            if self._tests([site.function]):
                 return False
         return True
 
     def is_open(self, function: Function) -> bool:
         """Whether neither the module of `function`, nor a class above, nor a caller tests it."""
         return not self._is_tested(function) and not any(
-            _tests([site.function]) for site in self.universe.callers(function)
+            self._tests([site.function]) for site in self.universe.callers(function)
         )
 
     def _is_tested(self, function: Function) -> bool:
         module = function.module
-        if module not in self._tests:
-            self._tests[module] = _tests(self._functions_of(module))
+        if module not in self._modules:
+            self._modules[module] = self._tests(self._functions_of(module))
         owner = function.owner
-        return self._tests[module] or (owner is not None and self.is_tested_by(owner))
+        return self._modules[module] or (owner is not None and self.is_tested_by(owner))
 
     def is_tested_by(self, owner: ClassSymbol) -> bool:
         """Whether a method of a class or of one above it tests the size."""
-        return _tests(
+        return self._tests(
             method
             for symbol in self.universe.program.mro(owner).classes
             for facts in symbol.facts.methods
@@ -80,6 +81,96 @@ class Interleaving:
         for index, entry in enumerate(self.universe.entries):
             if entry[0] is module:
                 yield from self.universe.functions_of(index)[:1]
+
+    def _tests(self, functions: Iterable[Function]) -> bool:
+        """Whether a function tests the size, or hands it to something that may refuse it."""
+        looking = tuple(functions)
+        kept: set[str] = set()  # attributes that hold it
+        while True:
+            before = len(kept)
+            for function in looking:
+                if self._looks(function, kept):
+                    return True
+            if len(kept) == before:
+                return False
+
+    def _looks(self, function: Function, kept: set[str]) -> bool:
+        names: set[str] = set()
+        text = self.universe.written(function)
+        if _WORD not in text.lower() and not any(name in text for name in kept):
+            return False
+        nodes = list(walk(function.node))
+        before = -1
+        while len(names) + len(kept) > before:
+            before = len(names) + len(kept)
+            for node in nodes:
+                if isinstance(node, (ast.Assign, ast.AnnAssign, ast.NamedExpr)) and node.value:
+                    if self._holds(function, node.value, names, kept):
+                        _keep(node, names, kept)
+        return any(
+            self._holds(function, test, names, kept) for node in nodes for test in _tested(node)
+        )
+
+    def _holds(self, function: Function, node: ast.AST, names: set[str], kept: set[str]) -> bool:
+        """Whether an expression is the size, or is decided by it; what is computed of it is not."""
+        if isinstance(node, ast.BinOp):
+            return False
+        if isinstance(node, ast.Compare):
+            sides = (node.left, *node.comparators)
+            if _is_of_all(node) or all(self._holds(function, s, names, kept) for s in sides):
+                return False  # that two of them are one says nothing of which
+        if isinstance(node, ast.Name) and node.id in names:
+            return True
+        if isinstance(node, ast.Attribute) and node.attr in kept:
+            return True
+        if _mentions(node):
+            return True
+        inner = ast.iter_child_nodes(node)
+        found = any(self._holds(function, child, names, kept) for child in inner)
+        return found and (not isinstance(node, ast.Call) or self._may_answer(function, node))
+
+    def _may_answer(self, function: Function, call: ast.Call) -> bool:
+        """Whether what a call with the size gives may be it, or decided by it.
+
+        An instance is not, but its class may refuse to make one.
+        """
+        dotted = dotted_name(call.func)
+        if dotted is None:
+            return True
+        program = self.universe.program
+        built = program.linker.name(function.module, dotted, function.scopes)
+        if isinstance(built, ClassSymbol):
+            made = program.method(built, "__init__")
+            inside = self.universe.function(made.owner.module, made.facts) if made else None
+            return inside is not None and self._answers(inside)
+        return all(map(self._answers, self.universe.plain(function, dotted)))
+
+    def _answers(self, function: Function) -> bool:
+        """Whether what a function returns is the size or decided by it, as far as it can be told.
+
+        What takes the size by another name may do anything with it.
+        """
+        if function not in self._answering:
+            self._answering[function] = True
+            self._answering[function] = not any(map(_is_named, function.parameters)) or (
+                self._tests([function])
+                or any(
+                    self._holds(function, node.value, set(), set())
+                    for node in walk(function.node)
+                    if isinstance(node, ast.Return) and node.value is not None
+                )
+            )
+        return self._answering[function]
+
+
+def _keep(
+    node: ast.Assign | ast.AnnAssign | ast.NamedExpr, names: set[str], kept: set[str]
+) -> None:
+    for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+        if isinstance(target, ast.Name):
+            names.add(target.id)
+        elif isinstance(target, ast.Attribute):
+            kept.add(target.attr)
 
 
 def _is_joined(function: Function, entry: Written, formula: ast.AST) -> bool:
@@ -122,41 +213,10 @@ def _mentions(node: ast.AST) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, str) and _is_named(node.value)
 
 
-def _tests(functions: Iterable[Function]) -> bool:
-    """Whether one of the functions tests the size, or hands it to something that may refuse it."""
-    bodies = [function.node for function in functions]
-    kept: set[str] = set()  # attributes that hold it
-    while True:
-        before = len(kept)
-        for body in bodies:
-            if _looks(body, kept):
-                return True
-        if len(kept) == before:
-            return False
-
-
-def _looks(body: ast.AST, kept: set[str]) -> bool:
-    names: set[str] = set()
-    nodes = list(walk(body))
-    before = -1
-    while len(names) + len(kept) > before:
-        before = len(names) + len(kept)
-        for node in nodes:
-            if isinstance(node, (ast.Assign, ast.AnnAssign, ast.NamedExpr)) and node.value:
-                if _holds(node.value, names, kept):
-                    for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
-                        if isinstance(target, ast.Name):
-                            names.add(target.id)
-                        elif isinstance(target, ast.Attribute):
-                            kept.add(target.attr)
-    return any(_holds(test, names, kept) for node in nodes for test in _tested(node))
-
-
 def _tested(node: ast.AST) -> Iterator[ast.expr]:
     """The expressions whose value `node` decides by, or that it hands on to be judged."""
     if isinstance(node, ast.Compare):
-        if not _is_of_all(node):
-            yield from (node.left, *node.comparators)
+        yield node
     elif isinstance(node, (ast.If, ast.While, ast.IfExp, ast.Assert)):
         yield node.test
     elif isinstance(node, ast.Match):
@@ -173,18 +233,3 @@ def _is_of_all(node: ast.Compare) -> bool:
     if len(node.ops) != 1 or not isinstance(other, ast.Constant):
         return False
     return other.value is None or _VALID.get(type(node.ops[0])) == other.value
-
-
-def _holds(node: ast.AST, names: set[str], kept: set[str]) -> bool:
-    """Whether an expression is the size, or is decided by it. What is computed from it is not."""
-    if isinstance(node, ast.BinOp):
-        return False
-    if isinstance(node, ast.Compare) and _is_of_all(node):
-        return False
-    if isinstance(node, ast.Name) and node.id in names:
-        return True
-    if isinstance(node, ast.Attribute) and node.attr in kept:
-        return True
-    if _mentions(node):
-        return True
-    return any(_holds(child, names, kept) for child in ast.iter_child_nodes(node))

@@ -28,6 +28,7 @@ class Counts(enum.Enum):
     OFFSETS = "row offset"
     PAGES = "page count"
     OTHER = "quantity"
+    GIVEN = "given length"  # of whatever kind: what a function is asked what it makes of
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +122,8 @@ def _join(one: Abstract, other: Abstract) -> Abstract:
 
 def added(one: Abstract, other: Abstract, negative: bool) -> Unit | None:
     """The unit of a sum or difference; None where it is no length any more."""
+    if any(isinstance(v, Value) and v.unit.counts is Counts.GIVEN for v in (one, other)):
+        return None  # it is another one
     if isinstance(other, Neutral) and isinstance(one, Value):
         return one.unit
     if isinstance(one, Neutral) and isinstance(other, Value) and not negative:

@@ -12,17 +12,22 @@ from dcplint.flow.universe import Universe
 
 @dataclass
 class Localizers:
-    """The localizers of the pack, in the functions of a universe."""
+    """The localizers of the pack, in the functions of a universe.
+
+    spellings: the last names by which they are called.
+    """
 
     universe: Universe
 
     def __post_init__(self) -> None:
         contract = self.universe.program.contract
         self._by_name = {z.function: z for z in contract.localizers}
+        names = frozenset(name.rpartition(".")[2] for name in self._by_name)
+        self.spellings = sorted(self.universe.program.spellings(names))
 
     def run_by(self, function: Function, call: ast.Call) -> Localizer | None:
         """The localizer that `call` runs."""
-        if not self._by_name or not callee_name(call):
+        if callee_name(call) not in self.spellings:
             return None
         return self._by_name.get(self.universe.called(function, call))
 

@@ -207,6 +207,13 @@ def piece_example() -> str:
     raise AssertionError
 
 
+def twice_example() -> str:
+    """The smallest case in which `local(local(L))` is not `local(L)`."""
+    point = next(p for p in points((1,)) if replace(p, length=p.local).local != p.local)
+    twice = replace(point, length=point.local).local
+    return str(Counterexample(Fault.WRONG, point, twice))
+
+
 @dataclass(frozen=True, slots=True)
 class OwnerExample:
     """The smallest case in which a place leads to another rank than its owner."""

@@ -50,14 +50,10 @@ class Ranks:
         ranks = self.universe.program.contract.vocabulary.ranks
         words = dict.fromkeys(word for rank in ranks for word in (rank, rank.upper()))
         found = [f for word in words for f in self.universe.mentioning(word, pattern)]
-        found += [f for f in self._held if pattern is None or pattern.search(self.text(f))]
+        found += [
+            f for f in self._held if pattern is None or pattern.search(self.universe.written(f))
+        ]
         yield from dict.fromkeys(found)
-
-    def text(self, function: Function) -> str:
-        """The source of a function, without its decorators."""
-        modules = self.universe.program.modules
-        lines = modules.text(function.module.tree, function.module.facts.path).lines
-        return "\n".join(lines[function.node.lineno - 1 : function.node.end_lineno])
 
     def named(self, function: Function) -> Mapping[str, str]:
         """What rank and size are called in a function (by dump), and a name that says it."""

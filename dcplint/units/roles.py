@@ -23,6 +23,7 @@ _INDEX = frozenset({"pos", "position", "positions", "slot", "slots"})
 _OTHER = frozenset(
     {"local", "block", "blocks", "page", "pages", "head", "heads", "rank", "ranks", "layer", "max"}
 )
+_SIDES = frozenset({"cpu", "gpu", "np"})  # of a buffer that lies on the host and on the device
 
 SIZE, RANK = "dcp_world_size", "dcp_rank"
 """What the size and the rank are called where a name must say what they are."""
@@ -44,7 +45,8 @@ def role(node: ast.expr) -> Role | None:
     dotted = dotted_name(node)
     if dotted is None:
         return None
-    return _named(dotted.rpartition(".")[2])
+    owner, _, name = dotted.rpartition(".")
+    return _named(owner.rpartition(".")[2] if name in _SIDES else name)
 
 
 @cache
