@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from dcplint.harness import ledger
-from dcplint.harness.faster import speed_up
+from dcplint.harness.faster import slow_down, speed_up
 from dcplint.harness.interpreter import (
     complete_interface,
     enable_interpreter,
@@ -58,6 +58,9 @@ def prepare(device: str, engine: str, drivers: Sequence[str] = ()) -> dict[str, 
     from dcplint.harness import canaries, rank_program, targets  # noqa: F401  (before forking)
 
     measured = canaries.run(device) if device == "cpu" else ()
+    if not all(canary.passed for canary in measured):
+        slow_down()
+        measured = canaries.run(device)
     if device == "cpu":
         _warm_up()
     if engine:

@@ -73,6 +73,19 @@ interpreter.repair_bf16()
 if "faster" in sys.argv:
     faster.speed_up()
     faster.speed_up()
+hidden = [a.partition("=")[2] for a in sys.argv if a.startswith("without=")]
+if hidden:
+    # Another release: it has the name no more, and what it does by itself needs it not.
+    from triton.runtime import interpreter as it
+    owner = it
+    *places, name = hidden[0].split(".")
+    for place in places:
+        owner = type(it.interpreter_semantic) if place == "semantic" else getattr(owner, place)
+    kept = vars(owner)[name]
+    delattr(owner, name)
+    faster.speed_up()
+    assert name not in vars(owner)
+    setattr(owner, name, kept)
 import torch
 from dcplint.harness.kernels.gqa_decode import gqa_decode
 from tests.harness.quotient import quotient
@@ -101,15 +114,73 @@ print(digest.hexdigest())
 """
 
 
-def test_faster_is_the_same_to_the_bit() -> None:
+def _answers(*options: str) -> str:
+    command = [sys.executable, "-c", _FASTER, *options]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+@pytest.fixture(scope="module")
+def plain_answers() -> str:
+    return _answers()
+
+
+def test_faster_is_the_same_to_the_bit(plain_answers: str) -> None:
     """Answers, and what is refused: a size of 16.0, after one of 16."""
-    command = [sys.executable, "-c", _FASTER]
-    said = [
-        subprocess.run([*command, *options], capture_output=True, text=True, check=True).stdout
-        for options in ((), ("faster",))
-    ]
-    assert said[0] == said[1]
-    assert said[0].startswith("Shape element 0 must have type")
+    assert _answers("faster") == plain_answers
+    assert plain_answers.startswith("Shape element 0 must have type")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "_patch_lang",
+        "InterpreterOptions",
+        "interpreter_builder",
+        "_get_np_dtype",
+        "tl.core.block_type",
+        "tl.core._unwrap_if_constexpr",
+        "semantic.broadcast_impl_value",
+        "semantic.binary_op_type_checking_impl",
+    ],
+)
+def test_a_release_without_a_private_name_is_interpreted_all_the_same(
+    name: str, plain_answers: str
+) -> None:
+    assert _answers(f"without={name}") == plain_answers
+
+
+def test_a_release_in_which_a_patch_does_harm_is_interpreted_as_it_is() -> None:
+    harmed = """
+from dcplint.harness import faster, worker
+faster._leave_alone_what_fits = lambda it: [(it.interpreter_semantic, "cast", None)]
+print(worker.prepare("cpu", "")["healthy"])
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", harmed], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "['bfloat16', 'float16', 'float32', 'float8_e4m3fn']"
+
+
+def test_what_was_made_faster_can_be_taken_back() -> None:
+    undone = """
+from triton.runtime import interpreter as it
+from dcplint.harness import faster, interpreter
+interpreter.enable_interpreter()
+places = (it, it.tl.core, it.tl.core.block_type, it.tl.core.tensor, type(it.interpreter_semantic))
+before = [dict(vars(p)) for p in places]
+options = it.interpreter_builder.options
+faster.speed_up()
+print([dict(vars(p)) != b for p, b in zip(places, before)])
+faster.slow_down()
+left = [{k for k in vars(p) if vars(p)[k] is not b.get(k)} for p, b in zip(places, before)]
+print(left, it.interpreter_builder.options is options)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", undone], capture_output=True, text=True, check=True
+    )
+    made, left = done.stdout.splitlines()
+    assert made == str([True] * 5)
+    assert left == f"{[set()] * 5} True"
 
 
 _AUTOTUNE = """
