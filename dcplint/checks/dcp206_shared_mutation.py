@@ -36,21 +36,25 @@ class MyBuilder(AttentionMetadataBuilder):
 The builder runs on a batch; the batch is compared byte by byte before and after.
 
 ## Known limits
-A store inside a called helper is not followed. A variable that is sometimes the record's tensor and
-sometimes a copy counts only where the store runs whenever the variable is set, so that no test that
-is not understood can keep the two apart.
+A variable that is sometimes the record's tensor and sometimes something else counts only where no
+test that is not understood can keep the two apart: where the store runs whenever the variable is
+set, or where what the batch holds decides about the store, and how the engine is set up about the
+variable. Stores by kernels are not followed.
 """
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from dcplint.checks.base import Context, Rule
 from dcplint.checks.field_fix import clone
 from dcplint.checks.wording import said_of
+from dcplint.facts.expressions import shorten
 from dcplint.facts.positions import position
-from dcplint.findings.model import Finding, Severity
-from dcplint.flow.records import Store, shared_stores
+from dcplint.findings.model import Evidence, Finding, Severity
+from dcplint.flow.functions import callee_name
+from dcplint.flow.stores import Store, shared_stores
 from dcplint.program.reach import refusing_impls
 from dcplint.program.symbols import ClassSymbol
 
@@ -64,6 +68,7 @@ RULE = Rule(
 )
 
 _READERS = frozenset({"builder", "impl"})
+_IDEMPOTENT = frozenset({"clamp_", "clamp_min_", "clamp_max_"})
 
 
 def check(context: Context) -> Iterator[Finding]:
@@ -74,11 +79,13 @@ def check(context: Context) -> Iterator[Finding]:
             owner = function.owner
             if owner is None or not program.roles(owner) & _READERS:
                 continue
-            told: set[str] = set()
+            told: set[str | ast.stmt] = set()
             for store in shared_stores(flow, function, field):
-                if store.attribute in told or not flow.tracer.can_run(function, store.statement):
+                if told & {store.attribute, store.statement}:
                     continue
-                told.add(store.attribute)
+                if not flow.tracer.can_run(function, store.statement):
+                    continue
+                told |= {store.attribute, store.statement}
                 yield _finding(context, owner, store)
 
 
@@ -87,15 +94,48 @@ def _finding(context: Context, owner: ClassSymbol, store: Store) -> Finding:
         f"`{store.function.qualname}` stores into `{store.record}.{store.attribute}`, "
         "which the builders of other layers share"
     )
+    if store.by is not None:
+        message += f", by way of `{store.by[0].qualname}`"
     severity = None
     refusing = refusing_impls(context.program, owner)
     if refusing:
         severity = Severity.NOTE
         message += f"; not under DCP, which {said_of(refusing, 'refuse')}"
+    elif _is_harmless(context, store):
+        severity = Severity.NOTE
+        message += "; it holds no lengths, and whoever does the same again changes nothing"
+    far = store.target.lineno > store.statement.lineno  # one of many arguments
+    shown = store.target if far else store.statement
     return RULE.finding(
         message,
-        context.program.location(store.function.module, position(store.statement)),
+        context.program.location(store.function.module, position(shown)),
         symbol=store.function.qualname,
         severity=severity,
+        evidence=_evidence(context, store),
         fix=clone(context, store),
+    )
+
+
+def _evidence(context: Context, store: Store) -> tuple[Evidence, ...]:
+    """The helper that stores, where one does."""
+    if store.by is None:
+        return ()
+    function, statement = store.by
+    text = f"{function.qualname} stores into what it is given: {shorten(statement)}"
+    return (Evidence(text, context.program.location(function.module, position(statement))),)
+
+
+def _is_harmless(context: Context, store: Store) -> bool:
+    """Whether a tensor without lengths is cut to fixed bounds, which twice is as good as once."""
+    contract = context.contract
+    lengths = (*(fact.name for fact in contract.lengths), *(f.name for f in contract.fields))
+    if store.attribute in lengths:
+        return False
+    return any(
+        callee_name(call) in _IDEMPOTENT
+        and isinstance(call.func, ast.Attribute)
+        and call.func.value is store.target
+        and all(isinstance(a, ast.Constant) for a in call.args)
+        and all(isinstance(k.value, ast.Constant) for k in call.keywords)
+        for call in store.function.calls.get(store.statement, ())
     )

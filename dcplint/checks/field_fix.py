@@ -12,7 +12,8 @@ from dcplint.findings.changes import CloneValue, DropFallback, PassArgument
 from dcplint.findings.model import Applicability, Fix, Location
 from dcplint.flow.fallbacks import Fallback
 from dcplint.flow.functions import Function
-from dcplint.flow.records import Store, carried
+from dcplint.flow.records import carried
+from dcplint.flow.stores import Store
 
 
 def drop(context: Context, fallback: Fallback) -> Fix:

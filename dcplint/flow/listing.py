@@ -206,6 +206,10 @@ class Listing:
         for index in self._by_name.get(name, ()):
             yield from self.functions_of(index)[:1]
 
+    def listed(self, name: str) -> Iterator[str]:
+        """The source of what is called `name`, unparsed."""
+        return (self.entries[index].text for index in self._by_name.get(name, ()))
+
     def calling(self, name: str) -> Iterator[tuple[Module, str]]:
         """Module and qualified name of the functions that call something called `name`."""
         for index in self._calling(name):

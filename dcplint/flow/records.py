@@ -1,4 +1,4 @@
-"""How functions rebuild, change and share the records that carry contract fields."""
+"""How functions rebuild and change the records that carry contract fields."""
 
 from __future__ import annotations
 
@@ -9,18 +9,11 @@ from dataclasses import dataclass
 
 from dcplint.contracts.model import ContractField
 from dcplint.facts.expressions import dotted_name
-from dcplint.flow.conditions import Conditions, Path
 from dcplint.flow.fields import FieldFlow
 from dcplint.flow.functions import Function, callee_name, expressions, written_keywords
-from dcplint.flow.graph import Node, Role
-from dcplint.flow.scenario import Scenario
+from dcplint.flow.stores import stored_by
 from dcplint.flow.trace import State
-from dcplint.flow.walk import bindings, definitions_at
 from dcplint.source.tree import walk
-
-_ALIASING = frozenset({"view", "reshape", "narrow", "squeeze", "unsqueeze", "detach", "numpy"})
-_ALIASES = 4  # names of names
-_STATES = 400  # places and conditions that are looked at for one variable
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,17 +30,6 @@ class Change:
     record: str
     what: str
     kept: str
-
-
-@dataclass(frozen=True, eq=False)
-class Store:
-    """A store into a tensor that belongs to a record the function was given."""
-
-    function: Function
-    statement: ast.stmt
-    target: ast.expr
-    record: str
-    attribute: str
 
 
 def stale_pairs(flow: FieldFlow, field: ContractField) -> Iterator[Change]:
@@ -193,7 +175,7 @@ def _values(function: Function, value: ast.expr) -> list[ast.expr]:
 def _is_stored_into(function: Function, value: ast.expr) -> bool:
     name = dotted_name(value)
     return name is not None and any(
-        dotted_name(base) == name for node in function.homes for base in _stored(node)
+        dotted_name(base) == name for node in function.homes for base in stored_by(function, node)
     )
 
 
@@ -204,7 +186,7 @@ def _changed(
     flow: FieldFlow, field: ContractField, function: Function, statement: ast.stmt
 ) -> Iterator[Change]:
     """`record.seq_lens = new`, `record.seq_lens -= n`, and no new local quantity after it."""
-    targets: list[ast.expr] = list(_stored(statement))
+    targets: list[ast.expr] = list(stored_by(function, statement))
     if isinstance(statement, ast.Assign):
         targets += [t for t in statement.targets if isinstance(t, ast.Attribute)]
     for target in targets:
@@ -235,182 +217,6 @@ def _is_set_after(function: Function, statement: ast.stmt, record: str, name: st
                     if isinstance(call, ast.keyword) and call.arg == name:
                         return True
     return False
-
-
-# Stores into what others share
-
-
-def shared_stores(flow: FieldFlow, function: Function, field: ContractField) -> Iterator[Store]:
-    """In-place stores of `function` into tensors of a record that it was given as an argument."""
-    records = [
-        name
-        for name in function.parameters
-        if flow.is_record_expression(function, ast.Name(name), field)
-    ]
-    aliases = _Aliases(function, flow.tracer.scenario, records)
-    for statement in function.homes if records else ():
-        for base in _stored(statement):
-            for node in function.graph.at(statement):
-                tensor = aliases.stored(statement, node, base)
-                owner, _, attribute = (tensor or "").partition(".")
-                if attribute and "." not in attribute:
-                    yield Store(function, statement, base, owner, attribute)
-
-
-_Alias = tuple["str | None", frozenset[ast.stmt]]
-"""A tensor of a record (None where it is something else), and the tests under which it is that."""
-
-
-@dataclass
-class _Aliases:
-    """Finds the tensors of a function's records behind variables and views, with DCP on."""
-
-    function: Function
-    scenario: Scenario
-    records: list[str]
-
-    def stored(self, statement: ast.stmt, node: Node, base: ast.expr) -> str | None:
-        """The tensor of a record (`record.name`) that a store goes into, on some way at least.
-
-        A store under a test of its own may be one that only copies come to; that is not known.
-        """
-        found = set(self._of(node, base, Conditions(), frozenset(), _ALIASES))
-        tensors = {tensor for tensor, _ in found}
-        if None in tensors:
-            own = self._tests(statement)
-            tensors = {tensor for tensor, under in found if tensor and own <= under}
-        return tensors.pop() if len(tensors) == 1 else None
-
-    def _of(
-        self,
-        node: Node,
-        value: ast.expr,
-        conditions: Conditions,
-        under: frozenset[ast.stmt],
-        depth: int,
-        element: Path = (),
-    ) -> Iterator[_Alias]:
-        """What `value` is before `node`, or is a view of."""
-        if isinstance(value, ast.IfExp):
-            for side, holds in ((value.body, True), (value.orelse, False)):
-                known = self._given(conditions, value.test, holds)
-                if known is not None and not _is_none(side):
-                    yield from self._of(node, side, known, under, depth, element)
-            return
-        if isinstance(value, (ast.Tuple, ast.List)) and element:
-            index, starred = element[0], any(isinstance(e, ast.Starred) for e in value.elts)
-            if isinstance(index, int) and not starred and -len(value.elts) <= index:
-                if index < len(value.elts):
-                    part = value.elts[index]
-                    yield from self._of(node, part, conditions, under, depth, element[1:])
-                    return
-        dotted = _viewed(value) if not element else None
-        root, _, rest = (dotted or "").partition(".")
-        if dotted is None or depth == 0:
-            yield None, under
-        elif rest:
-            yield dotted if root in self.records else None, under
-        else:
-            yield from self._variable(node, root, conditions, under, depth)
-
-    def _variable(
-        self,
-        node: Node,
-        name: str,
-        conditions: Conditions,
-        under: frozenset[ast.stmt],
-        depth: int,
-    ) -> Iterator[_Alias]:
-        """What a variable is, by each way that its last assignment comes to `node`."""
-        seen: set[tuple[Node, Conditions]] = set()
-        queue = [(node, conditions)]
-        while queue:
-            here, held = queue.pop()
-            for edge in here.before:
-                known = held if edge.test is None else self._given(held, edge.test, edge.holds)
-                if known is None or (edge.source, known) in seen:
-                    continue
-                seen.add((edge.source, known))
-                if len(seen) > _STATES:
-                    yield None, under
-                    return
-                source = edge.source
-                before = _before(source, known)
-                given = list(definitions_at(source, name))
-                for value, at, element in given:
-                    if value is None:
-                        yield None, under
-                    elif not _is_none(value) and before is not None:
-                        tests = under | self._tests(source.statement)
-                        yield from self._of(at, value, before, tests, depth - 1, element)
-                if not given and source.role is Role.ENTRY:
-                    yield None, under
-                elif not given and before is not None:
-                    queue.append((source, before))
-
-    def _given(self, conditions: Conditions, test: ast.expr, holds: bool) -> Conditions | None:
-        """The conditions with one more; None where that cannot be, with DCP on."""
-        truth = self.scenario.truth(self.function, test, conditions.known)
-        if truth is not None:
-            return conditions if truth is holds else None
-        return conditions.given(test, holds)
-
-    def _tests(self, statement: object) -> frozenset[ast.stmt]:
-        """The statements around one that decide whether it runs, but for what DCP decides."""
-        found: set[ast.stmt] = set()
-        node = statement if isinstance(statement, ast.stmt) else None
-        while node is not None:
-            node = self.function.homes[node].parent
-            if isinstance(node, ast.If):
-                if self.scenario.truth(self.function, node.test) is None:
-                    found.add(node)
-        return frozenset(found)
-
-
-def _before(node: Node, conditions: Conditions) -> Conditions | None:
-    """What held before a node bound what it binds; None where that cannot have been."""
-    known: Conditions | None = conditions
-    for name, value in bindings(node):
-        known = known.before_binding(name, value) if known is not None else None
-    return known
-
-
-def _viewed(value: ast.expr) -> str | None:
-    """The dotted name that `value` is, or is a view of: what an index tensor picks is a copy."""
-    while True:
-        if isinstance(value, ast.Subscript):
-            if not _is_basic(value.slice):
-                return None
-            value = value.value
-        elif isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
-            if value.func.attr not in _ALIASING:
-                return None
-            value = value.func.value
-        else:
-            return dotted_name(value)
-
-
-def _is_basic(index: ast.expr) -> bool:
-    """Whether an index is made of slices and numbers."""
-    parts = index.elts if isinstance(index, ast.Tuple) else [index]
-    return all(isinstance(part, (ast.Slice, ast.Constant, ast.UnaryOp)) for part in parts)
-
-
-def _stored(node: ast.stmt) -> Iterator[ast.expr]:
-    """What a statement stores into in place: `x[…] = v`, `x -= v`, `x.add_(v)`."""
-    targets = node.targets if isinstance(node, ast.Assign) else []
-    if isinstance(node, ast.AugAssign):
-        yield node.target.value if isinstance(node.target, ast.Subscript) else node.target
-    for target in targets:
-        if isinstance(target, ast.Subscript):
-            yield target.value
-    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-        callee = node.value.func
-        if isinstance(callee, ast.Attribute) and callee.attr.endswith("_"):
-            if not callee.attr.startswith("_"):
-                yield (
-                    callee.value.value if isinstance(callee.value, ast.Subscript) else callee.value
-                )
 
 
 def _is_none(node: ast.expr) -> bool:

@@ -386,9 +386,11 @@ def _bindings(node: Node) -> Iterator[tuple[str, ast.expr | None]]:
     elif isinstance(statement, ast.Assign):
         for target in statement.targets:
             yield from _dotted(target, statement.value)
-    elif isinstance(statement, (ast.AnnAssign, ast.AugAssign)):
-        value = statement.value if isinstance(statement, ast.AnnAssign) else None
-        yield from _dotted(statement.target, value)
+    elif isinstance(statement, ast.AugAssign):
+        yield from _dotted(statement.target, None)
+    elif isinstance(statement, ast.AnnAssign):
+        if statement.value is not None:
+            yield from _dotted(statement.target, statement.value)
     elif isinstance(statement, (ast.With, ast.AsyncWith)):
         for item in statement.items:
             if item.optional_vars is not None:
@@ -438,6 +440,8 @@ def definitions_at(node: Node, name: str) -> Iterator[Definition]:
         for inner, element in unpacked(statement.target, ("*",)):
             if isinstance(inner, ast.Name) and inner.id == name:
                 yield statement.iter, node, element
+    elif any(walrus.target.id == name for walrus in node.walruses):
+        yield from ((w.value, node, ()) for w in node.walruses if w.target.id == name)
     elif node.role is Role.PLAIN and any(bound == name for bound, _ in bindings(node)):
         yield None, node, ()
 
