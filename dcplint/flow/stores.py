@@ -9,7 +9,16 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from dcplint.contracts.model import ContractField
-from dcplint.flow.conditions import Conditions, Path, conjuncts, dumped, names, null_test, path_of
+from dcplint.flow.conditions import (
+    Conditions,
+    Path,
+    conjuncts,
+    dumped,
+    names,
+    null_test,
+    path_of,
+    substituted,
+)
 from dcplint.flow.fields import FieldFlow
 from dcplint.flow.functions import Function, argument, callee_name
 from dcplint.flow.graph import Node, Role
@@ -151,13 +160,14 @@ class _Search:
         callees = self.flow.universe.callees(function, call, statement)
         if len(callees) != 1:
             return
+        made = _Made(self.flow.tracer.scenario, function, call, callees[0])
         for name in callees[0].parameters:
             if argument(callees[0], call, name) is not passed:
                 continue
             if len(path) == 1 and self._is_looked_at(callees[0], name):
                 continue
             for inner, _, rest, by in self.stores(callees[0], frozenset({name}), levels - 1):
-                if self.flow.tracer.can_run(callees[0], inner):
+                if made.runs(inner):
                     yield statement, passed, (*path, *rest[1:]), by or (callees[0], inner)
 
     def _is_looked_at(self, function: Function, name: str) -> bool:
@@ -165,6 +175,53 @@ class _Search:
         return function.owner is not None and self.flow.is_record_expression(
             function, ast.Name(name), self.field
         )
+
+
+@dataclass(frozen=True)
+class _Made:
+    """A call, made by `caller`, that runs `callee`."""
+
+    scenario: Scenario
+    caller: Function
+    call: ast.Call
+    callee: Function
+
+    def runs(self, statement: ast.stmt) -> bool:
+        """Whether the call runs `statement` as far as its arguments decide that."""
+        reached = self._reached
+        if not any(node in reached for node in self.callee.graph.at(statement)):
+            return False
+        given = set(self.callee.parameters[1 if self.callee.is_method else 0 :])
+        tests = [around.test for around, _ in _enclosing(self.callee, statement)]
+        return all(self._truth(test) is not None for test in tests if names(test) & given)
+
+    @cached_property
+    def _reached(self) -> set[Node]:
+        return self.callee.graph.reachable(
+            lambda edge: edge.test is None or self._truth(edge.test) is not (not edge.holds)
+        )
+
+    def _truth(self, test: ast.expr) -> bool | None:
+        """The value of a test in the called function, with this call's arguments put in."""
+        known = self.scenario.truth(self.callee, test)
+        read = names(test)
+        if known is not None or not read <= set(self.callee.parameters):
+            return known
+        given = {name: argument(self.callee, self.call, name) for name in read}
+        values = {name: value for name, value in given.items() if value is not None}
+        if len(values) < len(read) or any(map(self.callee.rebinds, read)):
+            return None
+        return self.scenario.truth(self.caller, substituted(test, values))
+
+
+def _enclosing(function: Function, statement: ast.stmt) -> Iterator[tuple[ast.If, bool]]:
+    """The `if` statements around one, and whether it stands under the test."""
+    node: ast.stmt | None = statement
+    while node is not None:
+        home = function.homes[node]
+        node = home.parent
+        if isinstance(node, ast.If):
+            yield node, home.block is node.body
 
 
 @dataclass(frozen=True)
@@ -350,15 +407,12 @@ class _Aliases:
     def _tests(self, statement: object) -> frozenset[_Test]:
         """The tests around a statement that decide whether it runs, but for what DCP decides."""
         found: set[_Test] = set()
-        node = statement if isinstance(statement, ast.stmt) else None
-        while node is not None:
-            home = self.function.homes[node]
-            node = home.parent
-            if isinstance(node, ast.If):
-                holds = home.block is node.body
-                for part in conjuncts(node.test) if holds else (node.test,):
-                    if self.scenario.truth(self.function, part) is None:
-                        found.add(self._test(node, part, holds))
+        for around, holds in (
+            _enclosing(self.function, statement) if isinstance(statement, ast.stmt) else ()
+        ):
+            for part in conjuncts(around.test) if holds else (around.test,):
+                if self.scenario.truth(self.function, part) is None:
+                    found.add(self._test(around, part, holds))
         return frozenset(found)
 
     def _test(self, statement: ast.If, test: ast.expr, holds: bool) -> _Test:

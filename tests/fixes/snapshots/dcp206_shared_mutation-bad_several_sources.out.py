@@ -127,12 +127,13 @@ class HelpedBuilder(AttentionMetadataBuilder):
     def build(self, common_prefix_len, common_attn_metadata: CommonAttentionMetadata):
         lens = common_attn_metadata.seq_lens
         lens = _without_prefix(lens, common_prefix_len)  # expect: DCP206
-        self._pad(common_attn_metadata)  # expect: DCP206
+        self.pad(common_attn_metadata, in_place=True)  # expect: DCP206
         return lens
 
-    def _pad(self, batch):
+    def pad(self, batch, in_place=False):
         rest = batch.slot_mapping[batch.num_actual_tokens :]
-        rest.fill_(-1)
+        if in_place:
+            rest.fill_(-1)
 
 
 class TableBuilder(AttentionMetadataBuilder):
