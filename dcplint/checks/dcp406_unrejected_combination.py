@@ -168,7 +168,7 @@ def _interleaved(context: Context, symbol: ClassSymbol) -> Iterator[tuple[object
     words = {name for k in described for name in (k.rank, *k.unless) if name}
     for facts in symbol.facts.methods if words else ():
         text = outputs.universe.text(symbol.module, facts)
-        if not any(word in text for word in words):
+        if "**" not in text and not any(word in text for word in words):
             continue
         function = outputs.universe.function(symbol.module, facts)
         for call in (c for made in function.calls.values() for c in made) if function else ():

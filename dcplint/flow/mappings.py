@@ -194,7 +194,7 @@ class _Reader:
                 yield from ((given, ()) for given in node.args if _is_named(given, name))
         elif isinstance(node, ast.keyword) and node.arg is None and _is_named(node.value, name):
             yield node.value, ()
-        elif isinstance(node, (ast.Dict, ast.Compare, ast.Return, ast.If)):
+        elif isinstance(node, (ast.Dict, ast.BinOp, ast.Compare, ast.Return, ast.If)):
             for value in _harmless(node):
                 if _is_named(value, name):
                     yield value, ()
@@ -230,10 +230,14 @@ def _parts(node: ast.expr) -> list[ast.expr]:
     return []
 
 
-def _harmless(node: ast.Dict | ast.Compare | ast.Return | ast.If) -> Iterator[ast.expr]:
+def _harmless(
+    node: ast.Dict | ast.BinOp | ast.Compare | ast.Return | ast.If,
+) -> Iterator[ast.expr]:
     """The places where a node only looks at a mapping, or copies its items."""
     if isinstance(node, ast.Dict):
         yield from (v for k, v in zip(node.keys, node.values, strict=True) if k is None)
+    elif isinstance(node, ast.BinOp):
+        yield from (node.left, node.right)
     elif isinstance(node, ast.Compare):
         yield from (node.left, *node.comparators)
     elif isinstance(node, ast.If):
