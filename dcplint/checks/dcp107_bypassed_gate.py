@@ -7,8 +7,9 @@ method it overrides, on any path or on some. A runner of a plugin's own, built o
 the engine's, counts too. Also a call of the gate without the argument that tells it of DCP, or an
 override of the gate that does not hand it on, a record built without it whose fields are all that
 the gate is told (`**config._asdict()`), and a backend that is handed to a layer by name, which then
-selects none; and an object that is made an impl of another class once the gates have asked. These
-are notes where the class says that it can do DCP.
+selects none; an object that is made an impl of another class once the gates have asked (these are
+notes where the class says that it can do DCP); and a DCP size that is set to 1 while a gate is
+asked.
 
 ## Why it breaks
 The gate is the only place that refuses a backend which cannot do DCP. Where it is not asked, such a
@@ -57,6 +58,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import partial
 
 from dcplint.checks.base import Context, Rule
 from dcplint.checks.capability_evidence import gate_location, origin
@@ -76,6 +78,7 @@ from dcplint.program.asking import (
     replaced,
     untold,
 )
+from dcplint.program.masking import Masked, masked
 from dcplint.source.location import Tree
 
 RULE = Rule(
@@ -106,6 +109,12 @@ def check(context: Context) -> Iterator[Finding]:
     for passed in handed(context.program):
         if _concerns_dcp(context, passed.gate) and passed.gate.argument is not None:
             yield _handed(context, passed)
+    hidden: set[object] = set()
+    for gate in filter(partial(_concerns_dcp, context), context.contract.gates):
+        for mask in masked(context.program, gate):
+            if mask.hidden not in hidden:
+                hidden.add(mask.hidden)
+                yield _masked(context, mask)
     gates = [g for g in context.contract.gates if g.role == "impl" and _concerns_dcp(context, g)]
     for replacement in replaced(context.program, "impl") if gates else ():
         yield _replaced(context, replacement, gates[0])
@@ -210,6 +219,26 @@ def _handed(context: Context, passed: Handed) -> Finding:
             Evidence(f"the gate: {gate.outcome}", gate_location(context, gate), Role.GATE),
             Evidence(f"{taker[-2]} selects a backend only where it gets none ({source.text})", way),
             *(origin(context, gate.capability, said) if said is not None else ()),
+        ),
+    )
+
+
+def _masked(context: Context, mask: Masked) -> Finding:
+    program, module = context.program, mask.module
+    steps = (
+        (f"{shorten(mask.call.func)}() is asked meanwhile", mask.call),
+        (f"and then {shorten(mask.restored)}", mask.restored),
+    )
+    gate = Evidence(f"the gate: {mask.gate.outcome}", gate_location(context, mask.gate), Role.GATE)
+    return RULE.finding(
+        f"`{mask.symbol}` sets `{shorten(mask.hidden.targets[0])}` to 1 while "
+        f"{mask.gate.function.rpartition('.')[2]}() is asked, and back afterwards: what cannot do "
+        "DCP is not refused",
+        program.location(module, position(mask.hidden)),
+        symbol=mask.symbol,
+        evidence=(
+            gate,
+            *(Evidence(text, program.location(module, position(node))) for text, node in steps),
         ),
     )
 

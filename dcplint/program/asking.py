@@ -14,10 +14,12 @@ from dcplint.program.index import REPLACING
 from dcplint.program.program import Program
 from dcplint.program.related import is_test
 from dcplint.program.symbols import ClassSymbol, FunctionSymbol, Module, Symbol
+from dcplint.program.telling import tells
 from dcplint.source.location import Tree
 from dcplint.source.tree import Definition, walk
 
 _DEPTH = 4
+_TYPES = frozenset({"type", "Type", "typing.Type"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,12 +130,41 @@ def untold(program: Program) -> Iterator[Untold]:
             if _hands_on(node, call):
                 backend = _enclosing(module, facts) if _could_tell(node, gate) else None
             else:
-                owner = (dotted_name(call.func) or "").rpartition(".")[0]
-                named = program.linker.name(module, owner, _scopes(node, module))
-                backend = named if isinstance(named, ClassSymbol) else None
+                backend = _asked(program, module, node, call)
             if backend is not None and gate.role in program.roles(backend):
-                if not _tells(call, gate):
+                if not tells(node, call, gate.argument):
                     yield Untold(gate, module, facts.qualname, backend, call)
+
+
+def _asked(
+    program: Program, module: Module, node: Definition, call: ast.Call
+) -> ClassSymbol | None:
+    """The class that a gate is called on: by its name, or a variable noted as `type[C]`."""
+    owner = (dotted_name(call.func) or "").rpartition(".")[0]
+    note = _notes(node).get(owner)
+    if isinstance(note, ast.Constant) and isinstance(note.value, str):
+        note = _parsed(note.value)
+    if isinstance(note, ast.Subscript) and dotted_name(note.value) in _TYPES:
+        owner = dotted_name(note.slice) or ""
+    named = program.linker.name(module, owner, _scopes(node, module))
+    return named if isinstance(named, ClassSymbol) else None
+
+
+def _notes(node: Definition) -> dict[str, ast.expr | None]:
+    """The annotations of a function's parameters and variables."""
+    spec = node.args
+    found = {a.arg: a.annotation for a in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs)}
+    for inner in walk(node):
+        if isinstance(inner, ast.AnnAssign) and isinstance(inner.target, ast.Name):
+            found[inner.target.id] = inner.annotation
+    return found
+
+
+def _parsed(annotation: str) -> ast.expr | None:
+    try:
+        return ast.parse(annotation, mode="eval").body
+    except SyntaxError:
+        return None
 
 
 def _hands_on(node: Definition, call: ast.Call) -> bool:
@@ -200,8 +231,7 @@ def _told(
     program: Program, module: Module, node: Definition, call: ast.Call
 ) -> Iterator[ClassSymbol]:
     """The classes of the parameters whose fields a call passes on: `**x._asdict()`."""
-    spec = node.args
-    noted = {a.arg: a.annotation for a in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs)}
+    noted = _notes(node)
     for keyword in call.keywords:
         made = keyword.value
         if keyword.arg is not None or not isinstance(made, ast.Call):
@@ -233,10 +263,10 @@ def _is_set_later(program: Program, record: ClassSymbol, gate: Gate) -> bool:
     """Whether a record is copied with the gate's argument somewhere."""
     signs = frozenset({"replace("})
     return any(
-        _last(call) in ("replace", "_replace")
+        last_name(call) in ("replace", "_replace")
         and any(k.arg == gate.argument for k in call.keywords)
         for module in _at_hand(program, record)
-        for _, node in _containing(program, module, signs, also=gate.argument or "")
+        for _, node in containing(program, module, signs, also=gate.argument or "")
         for call in _calls(node)
     )
 
@@ -247,7 +277,7 @@ def _constructions(program: Program, record: ClassSymbol) -> Iterator[tuple[Modu
     for module in _at_hand(program, record):
         if is_test(module.facts.path):
             continue
-        for facts, node in _containing(program, module, signs):
+        for facts, node in containing(program, module, signs):
             for call in _calls(node):
                 dotted = dotted_name(call.func)
                 if dotted and program.linker.name(module, dotted, _scopes(node, module)) is record:
@@ -274,13 +304,13 @@ def _askings(
     """The calls in the checked tree by the name of a gate that is told what to ask of."""
     name = gate.function.rpartition(".")[2]
     for module in program.checked if gate.argument else ():
-        for facts, node in _containing(program, module, frozenset({f".{name}("})):
+        for facts, node in containing(program, module, frozenset({f".{name}("})):
             for call in _calls(node):
                 if isinstance(call.func, ast.Attribute) and call.func.attr == name:
                     yield module, facts, node, call
 
 
-def _containing(
+def containing(
     program: Program, module: Module, signs: frozenset[str], also: str = ""
 ) -> Iterator[tuple[FunctionFacts, Definition]]:
     """The functions of a module with one of `signs`, and with `also`, in their text."""
@@ -406,12 +436,6 @@ def _scopes(
     return (local_bindings(node, place),) if node is not None else ()
 
 
-def _tells(call: ast.Call, gate: Gate) -> bool:
-    """Whether the argument is passed, or may be: by position, or with others."""
-    named = {keyword.arg for keyword in call.keywords}
-    return bool(call.args) or None in named or gate.argument in named
-
-
 def _heirs(program: Program, owner: str) -> Iterator[ClassSymbol]:
     for module in program.checked:
         for symbol in module.classes:
@@ -434,7 +458,7 @@ class _Asking:
         return any(self._reaches(module, call, depth) for call in _calls(node))
 
     def _reaches(self, module: Module, call: ast.Call, depth: int) -> bool:
-        name = _last(call)
+        name = last_name(call)
         if name == self.gate.function.rpartition(".")[2]:
             return True
         if name == self.hook and isinstance(call.func, ast.Attribute):
@@ -495,7 +519,8 @@ def _calls(node: ast.AST) -> Iterator[ast.Call]:
     return (inner for inner in walk(node) if isinstance(inner, ast.Call))
 
 
-def _last(call: ast.Call) -> str:
+def last_name(call: ast.Call) -> str:
+    """The last name of what is called."""
     callee = call.func
     if isinstance(callee, ast.Attribute):
         return callee.attr
