@@ -5,8 +5,9 @@ A kernel argument that counts the tokens in this rank's cache and is given globa
 on; or one that counts global tokens (for a causal bound) and is given local ones. The pack names
 the arguments and what they want; what is passed is followed through locals, slices, buffers,
 records, parameters and calls. Also a call that passes this rank for the mask and leaves the global
-lengths out. Code that never runs under DCP, and backends that a gate refuses, may
-pass what they like.
+lengths out, and lengths of every rank, a column each, that stand where this rank's are due, in an
+argument or in the contract field. Code that never runs under DCP, and backends that a gate refuses,
+may pass what they like.
 
 ## Why it breaks
 A rank holds about L/N tokens of a sequence. With the global length the kernel reads slots of its
@@ -55,6 +56,7 @@ that cannot be read, nothing is said.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 
 from dcplint.checks.base import Context, Rule
 from dcplint.checks.length_evidence import runs_under_dcp, trail, wanted
@@ -65,7 +67,7 @@ from dcplint.flow.functions import callee_name
 from dcplint.source.location import Tree
 from dcplint.units.flow import UNITS
 from dcplint.units.lattice import LENGTHS, Space, Value
-from dcplint.units.sinks import Sink, Unbound, argument_sinks, unbound_calls
+from dcplint.units.sinks import Sink, Unbound, argument_sinks, field_sinks, unbound_calls
 
 RULE = Rule(
     code="DCP302",
@@ -90,6 +92,12 @@ def check(context: Context) -> Iterator[Finding]:
         if {value.unit.space, sink.unit.space} == _SPACES:
             if runs_under_dcp(context, sink.function, sink.statement):
                 yield _finding(context, sink, value)
+    for sink in chain(argument_sinks(context.units), field_sinks(context.units)):
+        if sink.unit.space is Space.LOCAL:
+            value = context.units.value(sink.function, sink.statement, sink.node)
+            if isinstance(value, Value) and value.unit.space is Space.ALL_RANKS:
+                if context.fields.tracer.can_run(sink.function, sink.statement):
+                    yield _of_every_rank(context, sink, value)
     for unbound in unbound_calls(context.units):
         if runs_under_dcp(context, unbound.function, unbound.statement):
             yield _left_out(context, unbound)
@@ -99,6 +107,16 @@ def _finding(context: Context, sink: Sink, value: Value) -> Finding:
     return RULE.finding(
         f"`{sink.function.qualname}` passes the {value.unit} `{shorten(sink.node)}` for "
         f"{sink.taker}, which wants the {sink.unit} under DCP",
+        context.program.location(sink.function.module, position(sink.node)),
+        symbol=sink.function.qualname,
+        evidence=(*trail(context, value), wanted(sink)),
+    )
+
+
+def _of_every_rank(context: Context, sink: Sink, value: Value) -> Finding:
+    return RULE.finding(
+        f"`{sink.function.qualname}` gives {sink.taker} `{shorten(sink.node)}`, the lengths of "
+        f"every rank, where the {sink.unit} is due",
         context.program.location(sink.function.module, position(sink.node)),
         symbol=sink.function.qualname,
         evidence=(*trail(context, value), wanted(sink)),

@@ -18,7 +18,7 @@ from dcplint.contracts.model import Localizer
 from dcplint.facts.expressions import dotted_name, shorten
 from dcplint.flow.conditions import substituted
 from dcplint.flow.dataclasses import constructor_argument
-from dcplint.flow.functions import CallSite, Function, argument, callee_name
+from dcplint.flow.functions import CallSite, Function, argument, callee_name, default
 from dcplint.flow.graph import Node, Role
 from dcplint.flow.scenario import Scenario
 from dcplint.flow.types import attribute_settings
@@ -187,7 +187,12 @@ class UnitFlow:
         whole = self._evaluate(frame, at, node.value)
         if isinstance(whole, Several):
             return _item(whole, node.slice.value if isinstance(node.slice, ast.Constant) else None)
-        return whole if isinstance(whole, Value) else None
+        if not isinstance(whole, Value):
+            return None
+        # Of a column per rank, only rows are known to be taken.
+        if whole.unit.space is Space.ALL_RANKS and not isinstance(node.slice, ast.Slice):
+            return None
+        return whole
 
     def _binary(self, frame: _Frame, at: Node, node: ast.BinOp) -> Abstract:
         left = self._evaluate(frame, at, node.left)
@@ -306,6 +311,8 @@ class UnitFlow:
     def _localised(self, frame: _Frame, at: Node, call: ast.Call, localizer: Localizer) -> Abstract:
         length = passed(call, localizer, localizer.length)
         rank = passed(call, localizer, localizer.rank)
+        if rank is None:
+            rank = self._default(frame.function, call, localizer.rank)
         found = self._evaluate(frame, at, length) if length is not None else None
         unit = Unit(Space.LOCAL, Counts.OTHER, None)
         if isinstance(found, Value) and found.unit.space is Space.GLOBAL:
@@ -317,10 +324,19 @@ class UnitFlow:
             else:
                 unit = replace(unit, bound=True)
         elif rank is None or isinstance(self._evaluate(frame, at, rank), Neutral):
-            return None  # left to a default, or a number that is told elsewhere
+            return None  # a default that is not known, or a number that is told elsewhere
         device = isinstance(found, Value) and found.on_device
         trail = found.trail if isinstance(found, Value) else ()
         return Value(unit, device, trail).at(Mark(frame.function, call, shorten(call)))
+
+    def _default(self, function: Function, call: ast.Call, parameter: str) -> ast.expr | None:
+        """What a call that leaves a parameter out gets for it."""
+        if any(k.arg is None for k in call.keywords):
+            return None
+        if any(isinstance(passed, ast.Starred) for passed in call.args):
+            return None
+        callees = self.universe.callees(function, call)
+        return default(callees[0], parameter) if len(callees) == 1 else None
 
     def _returned(self, frame: _Frame, at: Node, call: ast.Call) -> Abstract:
         """What the functions that a call may run return for these arguments."""

@@ -9,9 +9,10 @@ from dcplint.run_options import RunOptions
 from dcplint.trees import open_trees
 
 
-def contexts(directory: Path, engine: str) -> list[Context]:
-    """One context per tree and engine."""
-    options = RunOptions((directory,), Policy(frozenset()), engine=parse_engine(engine))
+def contexts(directory: Path, engine: str, source: Path | None = None) -> list[Context]:
+    """One context per tree and engine. source: where the engine's own code lies."""
+    policy = Policy(frozenset())
+    options = RunOptions((directory,), policy, engine=parse_engine(engine), engine_path=source)
     return [
         Context(program, engine.contract)
         for tree in open_trees(options)

@@ -45,9 +45,11 @@ CASES = {
     "m.seq_lens.max()": "upper bound of the global length",
     "shard(m.seq_lens, n, r, 1)": "local length",
     "shard(m.seq_lens, n, None, 1)": "all ranks' length",
+    "shard(m.seq_lens, n, None, 1)[:n]": "all ranks' length",
+    "shard(m.seq_lens, n, None, 1)[:, r]": None,
     "shard(m.seq_lens, n, 0, 1)": "upper bound of the local length",
     "shard(seq_lens=m.seq_lens, dcp_size=n, dcp_rank=r)": "local length",
-    "shard(m.seq_lens, n)": None,  # the rank is left to its default
+    "shard(m.seq_lens, n)": None,  # the rank is left to a default that is not known
     "share(m.seq_lens, n, r)": "local length",
     "keeps(m.seq_lens)": "global length",
     "keeps(n, y=m.dcp_local_seq_lens)": None,  # the two ways disagree
@@ -128,11 +130,11 @@ BLOCKS = {
 }
 
 
-def _revealed(directory: Path, body: str) -> list[str | None]:
+def _revealed(directory: Path, body: str, source: Path | None = None) -> list[str | None]:
     lines = "".join(f"        {line}\n" for line in body.splitlines())
     path = directory / "plugin.py"
     path.write_text(PRELUDE + lines, encoding="utf-8")
-    (context,) = contexts(directory, "vllm==0.30.0")
+    (context,) = contexts(directory, "vllm==0.30.0", source)
     found: list[str | None] = []
     for function in context.fields.universe.named("build"):
         for statement, calls in function.calls.items():
@@ -147,6 +149,33 @@ def _revealed(directory: Path, body: str) -> list[str | None]:
 def test_expressions(tmp_path: Path) -> None:
     found = _revealed(tmp_path, "\n".join(f"reveal({text})" for text in CASES))
     assert dict(zip(CASES, found, strict=True)) == CASES
+
+
+@pytest.mark.parametrize(
+    ("rank", "call", "unit"),
+    [
+        ("None", "shard(m.seq_lens, n)", "all ranks' length"),
+        ("None", "shard(m.seq_lens, n, **flag)", None),
+        ("None", "shard(*flag)", None),
+        ("0", "shard(m.seq_lens, n)", "upper bound of the local length"),
+    ],
+)
+def test_a_rank_left_to_its_default(rank: str, call: str, unit: str | None, tmp_path: Path) -> None:
+    source, plugin = tmp_path / "source", tmp_path / "plugin"
+    module = source / "vllm/v1/attention/backends/utils.py"
+    module.parent.mkdir(parents=True)
+    plugin.mkdir()
+    for folder in list(module.relative_to(source).parents)[:-1]:
+        (source / folder / "__init__.py").touch()
+    (module.parents[1] / "backend.py").write_text(
+        "class AttentionMetadataBuilder: ...\nclass CommonAttentionMetadata: ...\n",
+        encoding="utf-8",
+    )
+    module.write_text(
+        f"def get_dcp_local_seq_lens(seq_lens, dcp_size=1, dcp_rank={rank}, chunk=1): ...\n",
+        encoding="utf-8",
+    )
+    assert _revealed(plugin, f"reveal({call})", source) == [unit]
 
 
 @pytest.mark.parametrize("name", BLOCKS)
