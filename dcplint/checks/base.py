@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from dcplint.units.interleave import Interleaving
     from dcplint.units.localising import Localisation
     from dcplint.units.ranks import Ranks
+    from dcplint.units.spread import Spread
 
 DOC_SECTIONS = (
     "What it flags",
@@ -107,6 +108,18 @@ class Context:
         from dcplint.units.localising import Localising
 
         return Localising(self.units).places
+
+    @cached_property
+    def spread(self) -> Spread:
+        """What local lengths may go into, in the modules that contract fields pass through."""
+        from dcplint.units.spread import Spread
+
+        lengths = self.contract.lengths
+        local = {length.name for length in lengths if length.unit == "local"}
+        around = {p.site.function.node.name for p in self.localisations if p.is_around}
+        words = frozenset({*local, *around, *self.units.localizers.spellings})
+        others = frozenset(length.name for length in lengths if length.unit != "local")
+        return Spread(self.fields.universe, words, others)
 
     @cached_property
     def ranks(self) -> Ranks:

@@ -35,9 +35,10 @@ class MyBuilder(AttentionMetadataBuilder):
 The backend's slot mapping, over interleave sizes, against the owner of each token.
 
 ## Known limits
-Names tell a place from other numbers; block and page numbers, whose layout is the block's, are left
-alone. An owner without the interleave size is left alone where its module, a class above its own or
-a caller tests that size at all, whatever the test is for.
+Its name, or what every caller passes, tells a place from other numbers; block and page numbers,
+whose layout is the block's, are left alone. An owner without the interleave size is left alone
+where its module, a class above its own or a caller tests that size at all, whatever the test is
+for.
 """
 
 from __future__ import annotations

@@ -109,26 +109,12 @@ def _whole(node: ast.expr) -> ast.expr:
     return node
 
 
-def _localising(context: Context, sign: re.Pattern[str]) -> Iterator[Function]:
-    """The functions of the checked tree that localise lengths or read local ones, by their text."""
-    contract = context.contract
-    sources = {z.function.rpartition(".")[2] for z in contract.localizers}
-    sources |= {n.name for n in contract.lengths if n.unit == "local"}
-    seen: set[Function] = set()
-    for name in sorted(sources) if contract.localizers else ():
-        for spelling in sorted(context.program.spellings(frozenset({name}))):
-            for function in context.fields.universe.mentioning(spelling, sign):
-                if function not in seen and function.module.tree is Tree.PROJECT:
-                    seen.add(function)
-                    yield function
-
-
 def _moved(context: Context) -> Iterator[Change]:
     """`localise(L) - k + i`: the local length of a row is that of the row's own global length."""
     contract = context.contract
     steps = {n.name for n in contract.lengths if n.unit.startswith("quer")} | {"arange", "range"}
     sign = re.compile("|".join(rf"\b{name}\b" for name in sorted(steps)))
-    for function in _localising(context, sign):
+    for function in context.spread.functions(sign):
         yield from _moved_in(context, function)
 
 
@@ -141,6 +127,8 @@ def _moved_in(context: Context, function: Function) -> Iterator[Change]:
             if not isinstance(shift, ast.BinOp) or not isinstance(shift.op, (ast.Add, ast.Sub)):
                 continue
             if isinstance(shift.left, ast.Constant) or isinstance(shift.right, ast.Constant):
+                continue
+            if not context.spread.may_be_local(function, shift):
                 continue
             if change is not None and _is_of_field(
                 context, function, statement, change.left, fields
@@ -176,7 +164,7 @@ def _shifted(context: Context, function: Function, node: ast.AST, change: ast.Bi
 
 def _divided(context: Context) -> Iterator[Change]:
     """`localise(L) // k`: what a rank holds of a cache that keeps one entry for k tokens."""
-    for function in _localising(context, _DIVIDED):
+    for function in context.spread.functions(_DIVIDED):
         if asks_for_whole_entries(context, function):
             continue
         for statement in function.homes:
@@ -197,7 +185,7 @@ def _divisions(
 ) -> Iterator[tuple[ast.expr, ast.expr]]:
     """(length, ratio) of the divisions of exact local lengths that a statement does."""
     for length, ratio in _quotients(function, statement):
-        if is_ratio(context, function, ratio):
+        if context.spread.may_be_local(function, length) and is_ratio(context, function, ratio):
             value = context.units.value(function, statement, length)
             if isinstance(value, Value) and value.unit.bound is False:
                 if value.unit.space is Space.LOCAL and value.unit.counts in LENGTHS:

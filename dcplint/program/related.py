@@ -20,6 +20,9 @@ _WINDOW = 120  # bytes before the name
 _OPERATED_ON = re.compile(rb"\)*\s*(?:[-+*/%<>]|[=!]=)")
 _OPERATOR = re.compile(rb"(?:[-+*/%<>]=?|[=!]=)\s*\(*(?:self\.)?\Z")
 _RENAMING = re.compile(rb"(?:\A|\n)[ \t]+[\w.]+ = (?:[\w.]+\.)?\Z")
+# By position: the parameter may be called anything.
+_HANDED_ON = re.compile(rb"[(,]\s*(?:[\w.]+\.)?\Z")
+_ENDING = re.compile(rb"\s*[,)]")
 _WORD_ENDS = re.compile(rb"\w\Z")
 
 
@@ -50,7 +53,7 @@ def _getters(pack: Pack) -> frozenset[bytes]:
 
 
 def ranked_modules(index: Index, modules: Modules, contract: Contract) -> Iterator[Module]:
-    """The modules of the checked tree that compute with a rank, or give it another name."""
+    """The modules of the checked tree that compute with a rank, or may give it another name."""
     words = rank_words(contract.pack)
     getters = _getters(contract.pack)
     attributes = [name.encode() for name in contract.vocabulary.group_ranks]
@@ -68,7 +71,7 @@ def ranked_modules(index: Index, modules: Modules, contract: Contract) -> Iterat
 
 
 def _is_computed_with(data: bytes, word: bytes) -> bool:
-    """Whether `word` stands beside an operator somewhere, or is given another name."""
+    """Whether `word` stands beside an operator somewhere, or may be given another name."""
     at = data.find(word)
     while at >= 0:
         end = at + len(word)
@@ -77,6 +80,8 @@ def _is_computed_with(data: bytes, word: bytes) -> bool:
             if _OPERATED_ON.match(data, end) and not _WORD_ENDS.search(before):
                 return True
             if _OPERATOR.search(before):
+                return True
+            if _ENDING.match(data, end) and _HANDED_ON.search(before):
                 return True
             if data[end : end + 1] in (b"\n", b"\r", b"") and _RENAMING.search(before):
                 return True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dcplint.facts.expressions import dotted_name
@@ -24,23 +24,35 @@ Env = Mapping[str, ast.expr]
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """An expression as written, and with what its variables hold put in."""
+    """An expression as written, and with what its variables hold put in.
+
+    origins: what the code calls, by dotted name, that which the meaning gives a telling name.
+    """
 
     statement: ast.stmt
     node: ast.expr
     meaning: ast.expr
+    origins: Mapping[str, str]
 
 
 def written(function: Function, ranks: Ranks) -> Iterator[Written]:
     """Every expression of the function that computes with the rank, by path.
 
-    Rank and size are given names that say what they are. A variable that is set in a loop or in
-    another way than by an assignment is opaque.
+    Rank and size, and lengths and places, are given names that say what they are. A variable that
+    is set in a loop or in another way than by an assignment is opaque.
     """
     slice_ = _Slice.of(function, ranks.named(function))
     if slice_.roots:
+        held: dict[str, ast.expr] = {}
+        named, origins = dict(slice_.named), {}
+        for node, name in ranks.dealt.named(function):
+            origins[name] = dotted_name(node) or ""
+            if isinstance(node, ast.Name):
+                held[node.id] = ast.Name(name, ast.Load())
+            else:
+                named[ast.dump(node)] = name
         found: list[Written] = []
-        _block(function.node.body, [{}], slice_, found)
+        _block(function.node.body, [held], replace(slice_, named=named, origins=origins), found)
         yield from found
 
 
@@ -49,12 +61,13 @@ class _Slice:
     """The statements that matter.
 
     roots: those that compute with the rank. needed: the variables that go into them. named: what
-    rank and size are called besides.
+    rank and size, and in the end lengths too, are called besides. origins: as in Written.
     """
 
     roots: frozenset[ast.stmt]
     needed: frozenset[str]
     named: Mapping[str, str]
+    origins: Mapping[str, str]
 
     @classmethod
     def of(cls, function: Function, named: Mapping[str, str]) -> _Slice:
@@ -80,13 +93,17 @@ class _Slice:
             for targets, leaves in assigned:
                 if targets & needed:
                     needed |= leaves
-        return cls(frozenset(roots), frozenset(needed), named)
+        return cls(frozenset(roots), frozenset(needed), named, {})
 
     def matters(self, node: ast.stmt) -> bool:
         """Whether a statement, or one inside it, computes with the rank or sets what goes in."""
         if node in self.roots or _stored(node) & self.needed:
             return True
         return any(self.matters(inner) for block in blocks(node) for inner in block)
+
+    def written(self, statement: ast.stmt, node: ast.expr, said: ast.expr, env: Env) -> Written:
+        """An expression of a statement; `said` is what it comes to."""
+        return Written(statement, node, _put_in(said, env, self.named), self.origins)
 
 
 def _closed(
@@ -148,9 +165,7 @@ def _statement(node: ast.stmt, env: Env, slice_: _Slice, found: list[Written]) -
     if node in slice_.roots and not isinstance(node, ast.AugAssign):
         targets = node.targets if isinstance(node, ast.Assign) else []
         read = (e for e in expressions(node) if e not in targets)
-        found += (
-            Written(node, expression, _put_in(expression, env, slice_.named)) for expression in read
-        )
+        found += (slice_.written(node, expression, expression, env) for expression in read)
     if isinstance(node, (ast.Return, ast.Raise, ast.Continue, ast.Break)):
         return []
     if isinstance(node, ast.If):
@@ -163,7 +178,7 @@ def _statement(node: ast.stmt, env: Env, slice_: _Slice, found: list[Written]) -
     if isinstance(node, ast.AugAssign):
         changed = ast.BinOp(_loaded(node.target), node.op, node.value)
         if node in slice_.roots:
-            found.append(Written(node, node.value, _put_in(changed, env, slice_.named)))
+            found.append(slice_.written(node, node.value, changed, env))
         return [_assigned([node.target], changed, env, slice_)]
     if isinstance(node, (ast.With, ast.AsyncWith)):
         return _block(node.body, [env], slice_, found)

@@ -44,10 +44,7 @@ class Interleaving:
         """
         if self._is_tested(function) or _is_joined(function, entry, formula):
             return False
-        given = any(
-            isinstance(node, ast.Name) and node.id in function.parameters and role(node) in _DEALT
-            for node in walk(formula)
-        )
+        given = not {*function.parameters}.isdisjoint(_dealt(entry, formula))
         for site in self.universe.callers(function):
             if given and any(_mentions(node) for node in walk(site.function.node)):
                 return False
@@ -175,9 +172,7 @@ def _keep(
 
 def _is_joined(function: Function, entry: Written, formula: ast.AST) -> bool:
     """Whether a statement gives the formula its length, or uses its result, by the size."""
-    lengths = {
-        dotted_name(n) for n in walk(formula) if isinstance(n, ast.expr) and role(n) in _DEALT
-    }
+    lengths = {*_dealt(entry, formula)}
     results = set(_targets(entry.statement))
     for statement, nodes in function.own_nodes.items():
         if not any(_mentions(node) for node in nodes):
@@ -189,6 +184,14 @@ def _is_joined(function: Function, entry: Written, formula: ast.AST) -> bool:
         ):
             return True
     return False
+
+
+def _dealt(entry: Written, formula: ast.AST) -> Iterator[str]:
+    """The lengths and places that go into a formula, by dotted name."""
+    for node in walk(formula):
+        if isinstance(node, ast.expr) and role(node) in _DEALT:
+            name = dotted_name(node) or ""
+            yield entry.origins.get(name, name)
 
 
 def _targets(statement: ast.stmt) -> Iterator[str]:

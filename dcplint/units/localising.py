@@ -12,8 +12,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from dcplint.flow.functions import CallSite, Function, argument
+from dcplint.source.tree import walk
 from dcplint.units.flow import UnitFlow
 from dcplint.units.lattice import Counts, Space, Unit, Value
+from dcplint.units.stores import stores
 
 _LEVELS = 3  # functions around functions around a localizer
 _GIVEN = Value(Unit(Space.GLOBAL, Counts.GIVEN))
@@ -64,7 +66,7 @@ class Localising:
     def _indirect(self, site: CallSite) -> Iterator[Localisation]:
         """A call of functions that all localise what it passes them."""
         lengths = [
-            argument(callee, site.call, name) if (name := self._parameter(callee)) else None
+            argument(callee, site.call, name) if (name := self._parameters.get(callee)) else None
             for callee in self.units.universe.callees(site.function, site.call, site.statement)
         ]
         length = lengths[0] if lengths else None
@@ -75,19 +77,36 @@ class Localising:
             yield self._at(site, length, is_share)
 
     def _at(self, site: CallSite, length: ast.expr, is_share: bool) -> Localisation:
-        return Localisation(site, length, is_share, self._parameter(site.function) is not None)
-
-    def _parameter(self, function: Function) -> str | None:
-        """The parameter that a function localises."""
-        if function not in self._parameters:
-            found = (name for name in function.parameters if self._is_localised(function, name))
+        function = site.function
+        if self._parameters.get(function) is None:
+            names = _going_into(function, length)
+            asked = (name for name in function.parameters if name in names)
+            found = (name for name in asked if self._is_localised(function, name))
             self._parameters[function] = next(found, None)
-        return self._parameters[function]
+        return Localisation(site, length, is_share, self._parameters[function] is not None)
 
     def _is_localised(self, function: Function, parameter: str) -> bool:
+        """Whether a function returns the local length for what it is given for a parameter."""
         if function.yields or function.is_property:
             return False
         found = self.units.returned(function, parameter, _GIVEN)
         if not isinstance(found, Value) or found.unit.counts is not Counts.GIVEN:
             return False
         return found.unit.space is not Space.GLOBAL and found.unit.bound is False
+
+
+def _going_into(function: Function, node: ast.expr) -> set[str]:
+    """The variables of which an expression may be made, at most."""
+    names = {*_variables(node)}
+    given = list(stores(function))
+    before = -1
+    while len(names) > before:
+        before = len(names)
+        for target, value in given:
+            if target.partition(".")[0] in names:
+                names |= {*_variables(value)}
+    return names
+
+
+def _variables(node: ast.AST) -> Iterator[str]:
+    return (inner.id for inner in walk(node) if isinstance(inner, ast.Name))

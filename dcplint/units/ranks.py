@@ -21,9 +21,13 @@ from dcplint.flow.scenario import Scenario
 from dcplint.flow.universe import Universe
 from dcplint.flow.values import element_of, unpacked
 from dcplint.program.symbols import ClassSymbol
+from dcplint.units.dealt import Dealt
 from dcplint.units.roles import RANK, SIZE, role
 
 _RENAMED = re.compile(r"(\w+)[ \t]*(?::[^=\n]*)?=[ \t]*(?:[\w.]+\.)?\Z")  # up to the old name
+_BEFORE = re.compile(r"[(,]\s*(?:[\w.]+\.)?\Z")  # of a positional argument
+_AFTER = re.compile(r"\s*[,)]")
+_FAR = 40  # characters, from there to the comma or parenthesis before
 _MOST = 2_000  # names in functions; several times real need
 
 Place = tuple[Function, str]
@@ -41,6 +45,11 @@ class Ranks:
     def universe(self) -> Universe:
         """The functions that are looked at."""
         return self.scenario.universe
+
+    @cached_property
+    def dealt(self) -> Dealt:
+        """Which names hold lengths and places here."""
+        return Dealt(self.scenario)
 
     def functions(self, pattern: re.Pattern[str] | None = None) -> Iterator[Function]:
         """The functions into which the rank may go, nested ones included, each once.
@@ -97,7 +106,7 @@ class Ranks:
         return held
 
     def _origins(self) -> Iterator[Place]:
-        """Where the group is asked for, and where a rank or size is given another name."""
+        """Where the group is asked for, and where a rank or size may be given another name."""
         vocabulary = self.universe.program.contract.vocabulary
         names = frozenset(name.rpartition(".")[2] for name in vocabulary.groups)
         for getter in sorted(self.universe.program.spellings(names)):
@@ -193,11 +202,17 @@ def _last(node: ast.AST) -> str:
 
 
 def _is_renamed(text: str, word: str) -> Iterator[bool]:
-    """Whether each occurrence of `word` is given to a name that does not say what it is."""
+    """Whether each occurrence of `word` is given to a name that may not say what it is.
+
+    A positional argument goes to a parameter that is called anything.
+    """
     at = text.find(word)
     while at >= 0:
         before = _RENAMED.search(text, text.rfind("\n", 0, at) + 1, at)
-        yield before is not None and role(ast.Name(before[1])) is None
+        if before is not None:
+            yield role(ast.Name(before[1])) is None
+        elif _AFTER.match(text, at + len(word)):
+            yield _BEFORE.search(text, max(at - _FAR, 0), at) is not None
         at = text.find(word, at + 1)
 
 
