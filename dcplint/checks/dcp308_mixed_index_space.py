@@ -6,12 +6,14 @@ interleave size is 1 and another rank otherwise, in code that takes no interleav
 that has one. The arithmetic is evaluated over places, world sizes and interleave sizes; the finding
 shows the smallest case that differs. And lengths that are localised only under a test that has
 nothing to do with DCP (of a compression ratio, of another length), by the engine's helper or by a
-function around it: on the other way they stay global.
+function around it: on the other way they stay global. And indices of tokens in the whole sequence
+that a backend looks up in this rank's block table, with nothing in its class that knows the rank.
 
 ## Why it breaks
 With chunks of I tokens per rank, token `i` lives on rank `(i // I) % N`. Going by `i % N`, ranks
 write tokens that others own and leave out their own: every one of them then attends over holes.
-With lengths that are local on one way and global on the other, a rank reads past its shard.
+With lengths that are local on one way and global on the other, a rank reads past its shard. An
+index of the whole sequence names another token in a shard, or none.
 
 ## Bad
 ```python
@@ -48,7 +50,7 @@ import re
 from collections.abc import Iterator
 
 from dcplint.checks.base import Context, Rule
-from dcplint.checks.length_evidence import is_ratio, trail
+from dcplint.checks.length_evidence import is_ratio, runs_under_dcp, trail, wanted
 from dcplint.facts.expressions import dotted_name, shorten
 from dcplint.facts.positions import position
 from dcplint.findings.model import Finding, Severity
@@ -56,10 +58,11 @@ from dcplint.flow.functions import Function, callee_name
 from dcplint.flow.walk import definitions
 from dcplint.source.location import Tree
 from dcplint.units.expressions import written
-from dcplint.units.lattice import LENGTHS, Space, Value
+from dcplint.units.lattice import LENGTHS, Counts, Space, Value
 from dcplint.units.operations import KEEPING, operands
 from dcplint.units.proof import OwnerExample, wrong_owner
 from dcplint.units.roles import Role, role
+from dcplint.units.sinks import argument_sinks
 
 RULE = Rule(
     code="DCP308",
@@ -78,6 +81,7 @@ def check(context: Context) -> Iterator[Finding]:
     if context.contract.vocabulary.interleaves:  # else tokens go round one by one
         yield from _owners(context)
     yield from _halves(context)
+    yield from _places(context)
 
 
 def _owners(context: Context) -> Iterator[Finding]:
@@ -113,6 +117,44 @@ def _example(node: ast.AST) -> OwnerExample | None:
         if role(rank) is Role.RANK:
             return wrong_owner(owner)
     return None
+
+
+# Indices of the whole sequence
+
+
+def _places(context: Context) -> Iterator[Finding]:
+    """`look_up(block_table, top_k)`, where `top_k` counts in the whole sequence."""
+    for sink in argument_sinks(context.units):
+        if sink.unit.counts is not Counts.PLACES:
+            continue
+        value = context.units.value(sink.function, sink.statement, sink.node)
+        if not isinstance(value, Value) or value.unit.counts is not Counts.PLACES:
+            continue
+        if value.unit.space is sink.unit.space or _knows_the_rank(context, sink.function):
+            continue
+        if runs_under_dcp(context, sink.function, sink.statement):
+            yield RULE.finding(
+                f"`{sink.function.qualname}` passes the {value.unit} `{shorten(sink.node)}` for "
+                f"{sink.taker}, which wants the {sink.unit} under DCP, and nothing in its class "
+                "knows the rank",
+                context.program.location(sink.function.module, position(sink.node)),
+                symbol=sink.function.qualname,
+                evidence=(*trail(context, value), wanted(sink)),
+            )
+
+
+def _knows_the_rank(context: Context, function: Function) -> bool:
+    """Whether a function, or another of its class, can tell what is this rank's, or names it."""
+    owner = function.owner
+    for other in context.ranks.functions():
+        if other is function or (owner is not None and other.owner is owner):
+            return True
+    if owner is None:
+        return False
+    vocabulary, universe = context.contract.vocabulary, context.outputs.universe
+    written = [universe.text(owner.module, facts) for facts in owner.facts.methods]
+    words = (*vocabulary.ranks, *vocabulary.group_ranks)
+    return any(word in text for text in written for word in words)
 
 
 # Lengths that are localised on one way only

@@ -431,7 +431,9 @@ class _Comparison:
             missing = list(self._defined(length.record, length.source))
             yield from missing
             found = self.engine.fields(length.record) | self.engine.methods(length.record)
-            if not missing and length.name not in found:
+            made = f"{length.record}.__init__"
+            is_set = self._is_defined(made) and self.engine.mentions(made, length.name)
+            if not missing and length.name not in found and not is_set:
                 message = f"{length.record} has no field {length.name}"
                 yield self._here(message, length.source, length.record)
         for localizer in self.contract.localizers:

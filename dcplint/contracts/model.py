@@ -325,6 +325,8 @@ UNITS = (
     "local-upper-bound",
     "queries",
     "query-offsets",
+    "places",
+    "local-places",
 )
 
 

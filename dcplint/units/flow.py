@@ -74,6 +74,8 @@ UNITS = {
     "local-upper-bound": Unit(Space.LOCAL, bound=True),
     "queries": Unit(Space.GLOBAL, Counts.QUERIES),
     "query-offsets": Unit(Space.GLOBAL, Counts.OFFSETS),
+    "places": Unit(Space.GLOBAL, Counts.PLACES),
+    "local-places": Unit(Space.LOCAL, Counts.PLACES),
 }
 """The units of a pack."""
 

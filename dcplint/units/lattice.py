@@ -27,6 +27,7 @@ class Counts(enum.Enum):
     QUERIES = "query length"
     OFFSETS = "row offset"
     PAGES = "page count"
+    PLACES = "token indices"
     OTHER = "quantity"
     GIVEN = "given length"  # of whatever kind: what a function is asked what it makes of
 

@@ -284,3 +284,11 @@ def test_disagreements_come_in_the_order_of_the_pack(tmp_path: Path) -> None:
     found = compare(tmp_path, "1.0.0")
     lines = [d.source.line for d in found]
     assert len(lines) > 3 and lines == sorted(lines)
+
+
+@pytest.mark.parametrize("constructor", ["__init__", "build"])
+def test_what_a_constructor_sets_is_a_field(tmp_path: Path, constructor: str) -> None:
+    made = f"def {constructor}(self):\n        self.seq_lens = []"
+    found = compare(tmp_path, source=("backend", "seq_lens: list", made))
+    missing = ["toy.backend.Batch has no field seq_lens"]
+    assert [f.message for f in found] == ([] if constructor == "__init__" else missing)
