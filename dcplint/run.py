@@ -187,7 +187,9 @@ def _checked(tree: Checked, rules: list[Registered], jobs: int) -> Iterator[_Fou
         # Rules of a family work much of the same out, and do it once if they stay together.
         families = [list(some) for _, some in groupby(rules, lambda r: r.rule.code[:_FAMILY])]
         pays = len(program.checked) >= _WORTH
-        yield from spread(partial(_family, context, place), families, jobs if pays else 1)
+        # The later families are the longer ones; so nobody is left with a long one at the end.
+        found = spread(partial(_family, context, place), families[::-1], jobs if pays else 1)
+        yield from reversed(found)
 
 
 def _family(context: Context, place: str, rules: list[Registered]) -> _Found:

@@ -6,8 +6,8 @@ A note never fails, so it is a test that passed and printed something.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from html import escape
 from itertools import groupby
-from xml.sax.saxutils import escape, quoteattr
 
 from dcplint.findings.model import Finding, Severity
 from dcplint.report.escape import printable
@@ -39,10 +39,10 @@ def _test(report: Report, finding: Finding, path: str) -> Iterator[str]:
     yield f"    <testcase{_attributes(name=name, classname=path, file=path, line=place.line)}>"
     text = "\n".join(_lines(report, finding))
     if finding.severity is Severity.NOTE:
-        yield f"      <system-out>{escape(text)}</system-out>"
+        yield f"      <system-out>{escape(text, quote=False)}</system-out>"
     else:
         attributes = _attributes(message=report.message(finding), type=finding.severity.value)
-        yield f"      <failure{attributes}>{escape(text)}</failure>"
+        yield f"      <failure{attributes}>{escape(text, quote=False)}</failure>"
     yield "    </testcase>"
 
 
@@ -61,4 +61,4 @@ def _counts(findings: Iterable[Finding]) -> str:
 
 def _attributes(**values: str | int) -> str:
     # XML has no way to write most control characters.
-    return "".join(f" {key}={quoteattr(printable(str(v)))}" for key, v in values.items())
+    return "".join(f' {key}="{escape(printable(str(v)))}"' for key, v in values.items())
