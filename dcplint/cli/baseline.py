@@ -39,7 +39,7 @@ def command(
     """
     from dcplint.checks.base import all_rules
     from dcplint.config import find_config
-    from dcplint.findings.baseline import entry_of, written
+    from dcplint.findings.baseline import entry_of, read_entries, written
     from dcplint.findings.catalogue import Catalogue
     from dcplint.findings.suppress import UNSUPPRESSIBLE
 
@@ -49,9 +49,15 @@ def command(
     report = lint(paths, engine, engine_path, packs, file if file.exists() else None)
     if report.errors:
         raise UserError("; ".join(report.errors))
+    before = read_entries(file.read_text("utf-8"), str(file)) if file.exists() else ()
+    kept = {entry.fingerprint for entry in report.known}
+    dropped = {e.fingerprint: e for e in before if e.fingerprint not in kept}
     new = [entry_of(finding) for finding in report.findings if finding.code not in UNSUPPRESSIBLE]
     output.write_text(file, output.joined(written((*report.known, *new))))
-    click.echo(f"{file}: {len(new)} new, {len(report.known)} known before", err=True)
+    gone = f", {len(dropped)} dropped" if dropped else ""
+    click.echo(f"{file}: {len(new)} new, {len(report.known)} known before{gone}", err=True)
+    for entry in dropped.values():
+        click.echo(f"dropped, because the finding is gone: {entry}", err=True)
     if configured is None or file.resolve() != configured.resolve():
         click.echo(f'note: `baseline = "{file}"` in the configuration has it used', err=True)
     return 0

@@ -34,6 +34,9 @@ class Entry:
     fingerprint: str
     line: int = 0
 
+    def __str__(self) -> str:
+        return f"{self.code} in {self.symbol or 'the module'} of {self.path}"
+
 
 @dataclass(frozen=True, slots=True)
 class Baseline:

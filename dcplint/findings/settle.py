@@ -105,8 +105,7 @@ def _parts(finding: Finding) -> Iterator[Evidence]:
 
 
 def _stale(entry: Entry, baseline: Baseline, catalogue: Catalogue) -> Finding:
-    what = f"{entry.code} in {entry.symbol or 'the module'} of {entry.path}"
-    message = f"this accepts a finding that is gone: {what}"
+    message = f"this accepts a finding that is gone: {entry}"
     return catalogue.rule(STALE).finding(message, Location(baseline.path, entry.line))
 
 

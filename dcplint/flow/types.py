@@ -81,7 +81,7 @@ def _candidates(
     listing: Listing, function: Function, node: ast.expr, depth: int
 ) -> Iterator[Classes]:
     if isinstance(node, ast.Call):
-        yield _constructed(listing, function, node)
+        yield meant(listing, function, node.func, depth)
     elif isinstance(node, ast.Name):
         yield from _of_name(listing, function, node.id, depth)
     elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
@@ -137,7 +137,7 @@ def _of_parameter(listing: Listing, function: Function, place: int, parameter: a
 
 def _of_attribute(listing: Listing, owner: ClassSymbol, name: str, depth: int) -> Iterator[Classes]:
     for method, _, annotation in attribute_settings(listing, owner, name):
-        if annotation is not None:
+        if annotation is not None and not _is_open(annotation):
             yield annotated(listing, method, annotation)
             return  # what is declared holds for every assignment
     for method, value, _ in attribute_settings(listing, owner, name):
@@ -188,12 +188,40 @@ def _is_own(target: ast.expr, name: str) -> bool:
     return dotted_name(target) == f"self.{name}"
 
 
-def _constructed(listing: Listing, function: Function, call: ast.Call) -> Classes:
-    dotted = dotted_name(call.func)
-    if dotted is None:
+def meant(listing: Listing, function: Function, node: ast.expr, depth: int = _DEPTH) -> Classes:
+    """The classes that `node` is itself: by its name, by a variable, by a method that returns one.
+
+    Empty where that cannot be told of every value it may have.
+    """
+    dotted = dotted_name(node)
+    if dotted is not None:
+        found = listing.program.linker.name(function.module, dotted, function.scopes)
+        if isinstance(found, ClassSymbol):
+            return (found,)
+    if depth == 0:
         return ()
-    found = listing.program.linker.name(function.module, dotted, function.scopes)
-    return (found,) if isinstance(found, ClassSymbol) else ()
+    candidates: list[Classes] = []
+    if isinstance(node, ast.Name):
+        values = _assigned(function, node.id)
+        candidates = [meant(listing, function, value, depth - 1) for value in values]
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        owners = meant(listing, function, node.func.value, depth - 1)
+        given = (listing.program.result(owner, node.func.attr) for owner in owners)
+        candidates = [(symbol,) if symbol is not None else () for symbol in given]
+    if not all(candidates):
+        return ()
+    return tuple(dict.fromkeys(symbol for classes in candidates for symbol in classes))
+
+
+def _assigned(function: Function, name: str) -> list[ast.expr]:
+    """What a function assigns to a variable of its own; nothing where it is bound otherwise too."""
+    given = [
+        node.value
+        for node in function.mentions.get(name, ())
+        if isinstance(node, ast.Assign) and any(dotted_name(t) == name for t in node.targets)
+    ]
+    bound = [b for b in function.bindings if b.name == name]
+    return given if len(bound) == len(given) else []
 
 
 def annotated(listing: Listing, function: Function, annotation: ast.expr | None) -> Classes:
@@ -215,6 +243,12 @@ def bounded(symbol: Symbol) -> Iterator[ClassSymbol]:
         yield symbol
     elif isinstance(symbol, Variable):
         yield from (bound for bound in symbol.bounds if isinstance(bound, ClassSymbol))
+
+
+def _is_open(annotation: ast.expr) -> bool:
+    """Whether an annotation lets anything in (`Any`, `object | None`)."""
+    names = [name.rpartition(".")[2] for name in _names(annotation)]
+    return bool(names) and all(name in ("Any", "object") for name in names)
 
 
 def _names(annotation: ast.expr | None) -> Iterator[str]:

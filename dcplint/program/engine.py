@@ -167,7 +167,7 @@ def _installed(pack: Pack) -> tuple[Version, Path] | None:
 def _wanted(directory: Path, pack: Pack) -> Version | None:
     """The release that the project's own requirements ask for: the newest known one they allow.
 
-    Where they allow none that the pack knows, the release they pin.
+    Where they allow none that the pack knows, the newest they name that they allow, if any.
     """
     for requirement in _requirements(directory):
         if canonicalize_name(requirement.name) != canonicalize_name(pack.distribution):
@@ -178,7 +178,10 @@ def _wanted(directory: Path, pack: Pack) -> Version | None:
         bounds = [_version(s.version.rstrip(".*")) for s in requirement.specifier]
         named = [bound for bound in bounds if bound is not None]
         if named:
-            return max(named)
+            return max(
+                (v for v in named if requirement.specifier.contains(v, prereleases=True)),
+                default=max(named),
+            )
     return None
 
 

@@ -99,7 +99,7 @@ class Program:
     def uses_engine(self) -> bool:
         """Whether the checked tree has a class with a role, or asks for a name that has moved.
 
-        A tree that imports an engine for something else is none of the contract's business.
+        A tree that imports an engine for something else may still compute with what DCP shards.
         """
         if self._by_role:
             return True

@@ -48,6 +48,16 @@ def rank_words(pack: Pack) -> frozenset[bytes]:
     return names | _getters(pack)
 
 
+def speaks_of_dcp(index: Index, pack: Pack) -> bool:
+    """Whether a file that imports the engine names a contract field, a length or DCP's group."""
+    words = field_words(pack)
+    return any(
+        words & index.scans[path].words and not is_test(path)
+        for path in index.importing(pack.package)
+        if path in index.scans
+    )
+
+
 def _getters(pack: Pack) -> frozenset[bytes]:
     return frozenset(name.rpartition(".")[2].encode() for name in pack.vocabulary.groups)
 

@@ -18,6 +18,9 @@ def summary(report: Report) -> str:
     found = f"Found {_joined(counts)}" if counts else "No findings"
     against = [f"{engine.name} {engine.release} ({engine.source})" for engine in report.engines]
     checked = f", checked against {printable(_joined(against))}" if against else ""
+    if not counts and not against:
+        them = "it" if report.files == 1 else "them"
+        checked = f": nothing in {them} takes part in the attention of an engine that dcplint knows"
     accepted = f" ({report.accepted:,} in the baseline)" if report.accepted else ""
     return f"{found}{accepted} in {_plural(report.files, 'file')}{checked}."
 

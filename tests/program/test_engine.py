@@ -209,6 +209,8 @@ REQUIREMENTS = {
     "metadata": ("p-1.dist-info/METADATA", "Name: p\nRequires-Dist: engine (==1.0)\n", "1.0"),
     "a release the pack does not know": ("requirements.txt", "engine==3.1\n", "3.1"),
     "a range the pack does not know": ("requirements.txt", "engine==3.*\n", "3"),
+    "a range before what the pack knows": ("requirements.txt", "engine>=0.5,<0.9\n", "0.5"),
+    "only what is too new": ("requirements.txt", "engine<0.9\n", "0.9"),
     "nothing said": ("requirements.txt", "engine\n", None),
     "something else": ("requirements.txt", "engine-extras==1.0\n", None),
     "an address": ("requirements.txt", "engine @ git+https://example.invalid/x@v1\n", None),

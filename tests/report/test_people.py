@@ -57,7 +57,13 @@ def test_a_message_may_be_empty() -> None:
 
 
 def test_summary_counts_in_words() -> None:
-    assert summary(EMPTY) == "No findings in 1 file."
+    assert summary(replace(EMPTY, files=2)) == (
+        "No findings in 2 files: nothing in them takes part in the attention of an engine that "
+        "dcplint knows."
+    )
+    assert summary(replace(EMPTY, engines=(Engine("e", "1", "here"),))) == (
+        "No findings in 1 file, checked against e 1 (here)."
+    )
     two = replace(EMPTY, findings=(IMPLICIT, IMPLICIT), engines=(Engine("e", "1", "here"),) * 2)
     assert summary(two) == (
         "Found 2 warnings in 1 file, checked against e 1 (here) and e 1 (here)."

@@ -61,6 +61,10 @@ def test_stale_entries_are_notes_until_the_file_is_written_anew(
     assert dcplint.check("src/two.py", *ENGINE).lines == []
     accept(dcplint)
     assert paths(project / "accepted.jsonl") == ["src/two.py"]
+    assert "0 new, 1 known before, 1 dropped\n" in dcplint.err
+    assert "is gone: DCP101 in SilentImpl of src/one.py\n" in dcplint.err
+    accept(dcplint)
+    assert "dropped" not in dcplint.err
 
 
 def test_a_part_of_the_project_leaves_the_rest_of_the_file(dcplint: Command, project: Path) -> None:
