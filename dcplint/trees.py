@@ -19,7 +19,7 @@ from dcplint.program.engine import Engine, find_engine
 from dcplint.program.index import Index, build_index, gate_words, import_words
 from dcplint.program.modules import Broken
 from dcplint.program.program import Program
-from dcplint.program.related import field_words, rank_words, speaks_of_dcp
+from dcplint.program.related import computes_with, field_words, rank_words
 from dcplint.report.model import Engine as ReportedEngine
 from dcplint.run_options import RunOptions
 from dcplint.source.roots import Root, find_roots, nested_root
@@ -102,7 +102,7 @@ def open_trees(options: RunOptions) -> list[Checked]:
             )
             if engine is not None:
                 program = build_program(tree.index, engine, tree.unsaved)
-                if engine.in_tree or program.uses_engine() or speaks_of_dcp(tree.index, pack):
+                if engine.in_tree or program.uses_engine() or computes_with(tree.index, pack):
                     tree.programs.append((engine, program))
                 tree.broken += _unparsed(tree, engine, program)
     return trees

@@ -23,6 +23,7 @@ from dcplint.flow.types import classes_of
 from dcplint.flow.universe import Universe
 from dcplint.program.platform import OwnPlatform
 from dcplint.program.program import Program
+from dcplint.program.related import is_test
 from dcplint.program.symbols import ClassSymbol
 from dcplint.source.location import Tree
 from dcplint.source.tree import walk
@@ -57,8 +58,11 @@ class FieldFlow:
 
     @cached_property
     def universe(self) -> Universe:
-        """The functions that name a field or its record."""
-        return Universe(self.program, self.program.find_related())
+        """The functions of modules that name a field or its record, or whose builders get one."""
+        builders = (s.module for s in self.program.classes("builder"))
+        given = (module for module in builders if not is_test(module.facts.path))
+        related = (*self.program.find_related(), *given)
+        return Universe(self.program, tuple(dict.fromkeys(related)))
 
     @cached_property
     def tracer(self) -> Tracer:

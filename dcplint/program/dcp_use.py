@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dcplint.facts.expressions import dotted_name, shorten
-from dcplint.facts.model import FunctionFacts, Position
+from dcplint.facts.model import Position
 from dcplint.facts.positions import position
 from dcplint.program.guards import Guards, running
 from dcplint.program.program import Method, Program
@@ -83,39 +83,50 @@ def service(program: Program, symbol: ClassSymbol) -> Use | None:
 
     Work is a merge over ranks, a collective of the DCP group, arithmetic with the rank, or a
     branch that only DCP opens and that computes something. Storing the sizes, passing them on
-    and refusing is not.
+    and refusing is not. Methods of mixins that it alone brings along are its own.
     """
     kept: set[str] = set()  # attributes that hold the DCP group
-    methods = sorted(symbol.facts.methods, key=lambda facts: facts.name != "__init__")
-    for facts in methods:
-        if not _mentions_dcp(program, symbol, facts, kept):
+    methods = [Method(owner, facts) for owner in _own(program, symbol) for facts in owner.facts.methods]
+    for method in sorted(methods, key=lambda method: method.facts.name != "__init__"):
+        if method.owner is not symbol and program.method(symbol, method.facts.name) != method:
             continue
-        node = program.function(symbol.module, facts)
+        if not _mentions_dcp(program, method, kept):
+            continue
+        node = program.function(method.owner.module, method.facts)
         if node is None:
             continue
-        guards = _guards(program, Method(symbol, facts))
+        guards = _guards(program, method)
         guards.groups |= kept
         use = _work(program, node, guards)
         if use is not None:
-            return Use(Method(symbol, facts), position(use[0]), use[1])
+            return Use(method, position(use[0]), use[1])
         kept |= {name for name in guards.groups if "." in name}
     return None
+
+
+def _own(program: Program, symbol: ClassSymbol) -> Iterator[ClassSymbol]:
+    """A class and those of its bases that play no role, but for what comes with one that does."""
+    yield symbol
+    bases = program.mro(symbol).classes[1:]
+    playing = [base for base in bases if program.roles(base)]
+    taken = {entry for base in playing for entry in program.mro(base).classes}
+    for base in bases:
+        if base not in taken and base.module.tree is not Tree.PACK:
+            yield base
 
 
 def _guards(program: Program, method: Method) -> Guards:
     return Guards(program.contract.vocabulary, lambda dotted: program.canonical(method, dotted))
 
 
-def _mentions_dcp(
-    program: Program, symbol: ClassSymbol, facts: FunctionFacts, kept: set[str]
-) -> bool:
+def _mentions_dcp(program: Program, method: Method, kept: set[str]) -> bool:
     vocabulary = program.contract.vocabulary
     words = {*vocabulary.sizes, *vocabulary.switches, *vocabulary.ranks, *kept}
     words |= program.spellings(
         frozenset(name.rpartition(".")[2] for name in (*vocabulary.groups, *vocabulary.merges))
     )
     words |= {derived.name for derived in program.contract.derived}
-    source = program.modules.source(symbol.module, facts)
+    source = program.modules.source(method.owner.module, method.facts)
     return any(word in source for word in words)
 
 

@@ -48,14 +48,12 @@ def rank_words(pack: Pack) -> frozenset[bytes]:
     return names | _getters(pack)
 
 
-def speaks_of_dcp(index: Index, pack: Pack) -> bool:
-    """Whether a file that imports the engine names a contract field, a length or DCP's group."""
+def computes_with(index: Index, pack: Pack) -> bool:
+    """Whether a file takes from the engine what holds a contract field or a length, or the group
+    that DCP's ranks form."""
     words = field_words(pack)
-    return any(
-        words & index.scans[path].words and not is_test(path)
-        for path in index.importing(pack.package)
-        if path in index.scans
-    )
+    taken = index.importing(pack.package).items()
+    return any(words & names and not is_test(path) for path, names in taken)
 
 
 def _getters(pack: Pack) -> frozenset[bytes]:

@@ -147,6 +147,16 @@ def test_they_do_where_a_builder_of_its_own_runs_the_engines_code(
     assert findings(dcplint, tmp_path, attention=builder) == LOST
 
 
+@pytest.mark.parametrize(("store", "found"), [("sub_(1)", "DCP206"), ("sub(1)", None)])
+def test_a_builder_may_leave_to_the_engine_what_it_is_given(
+    dcplint: Command, tmp_path: Path, store: str, found: str | None
+) -> None:
+    """Its file names no record: the method that it overrides says what comes in."""
+    builder = BUILDER.replace("common.seq_lens", f"common.seq_lens.{store}")
+    expected = [(found, "mine/attention.py")] if found else []
+    assert findings(dcplint, tmp_path, attention=builder) == expected
+
+
 READING = BUILDER.replace("common.seq_lens", "common.dcp_local_seq_lens")
 LOSING = ENGINE["vllm/v1/worker/gpu_model_runner.py"].replace(
     ", dcp_local_seq_lens=self.local(lengths)", ""
