@@ -145,9 +145,23 @@ def notices_of(trees: Sequence[Checked]) -> tuple[str, ...]:
     """What the user should know about the choice of engines, each sentence once."""
     return tuple(
         dict.fromkeys(
-            notice for tree in trees for engine, _ in tree.programs for notice in engine.notices()
+            notice
+            for tree in trees
+            for engine, program in tree.programs
+            for notice in (*engine.notices(), *_strange(engine, program))
         )
     )
+
+
+def _strange(engine: Engine, program: Program) -> Iterator[str]:
+    """That an engine's own tree holds no class that can promise something, where that is so."""
+    promising = {capability.role for capability in engine.contract.capabilities}
+    if engine.in_tree and promising and not any(map(program.classes, promising)):
+        pack, version = engine.contract.pack, engine.contract.version
+        yield (
+            f"no attention class of {pack.engine} {version} is one that {pack.path} describes: "
+            "most rules have nothing to say of it"
+        )
 
 
 def _roots(options: RunOptions) -> Sequence[Root]:

@@ -53,3 +53,16 @@ def test_modules_that_only_name_the_group_are_read(
     plugin = write(tmp_path / "plugin", {"mine/impl.py": SILENT, "mine/topk.py": text})
     found = dcplint.json("check", plugin, "--engine", "vllm==0.30.0", "--select", "DCP307")
     assert [f["code"] for f in found["findings"]] == codes
+
+
+def test_an_engine_in_which_nothing_is_recognised_is_told_of(
+    dcplint: Command, tmp_path: Path
+) -> None:
+    files = {
+        "vllm/__init__.py": '__version__ = "0.11.2"\n',
+        "vllm/v1/attention/backend.py": "class Renamed:\n    pass\n",
+    }
+    dcplint("check", write(tmp_path / "old", files))
+    assert "no attention class of vllm 0.11.2 is one that rules/vllm.yaml describes" in dcplint.err
+    dcplint("check", write_engine(tmp_path / "new", "0.29.0", default=True))
+    assert "describes" not in dcplint.err
