@@ -3,7 +3,7 @@
 ## What it flags
 A concrete attention class whose DCP capability resolves to true, where the value comes from the
 engine base's default: neither the class nor any concrete ancestor says it. It is an error where
-the class's own LSE capability shows the claim to be false.
+the class's LSE capability shows the claim to be false, and nothing in its code serves DCP.
 
 ## Why it breaks
 The engine believes the claim. Where a gate reads another capability (the LSE one), the class is
@@ -45,6 +45,7 @@ from dcplint.checks.capability_fix import denial, statement
 from dcplint.contracts.model import Capability
 from dcplint.findings.model import Applicability, Evidence, Finding, Severity
 from dcplint.program.attributes import Kind, Resolution
+from dcplint.program.dcp_use import Use, service
 from dcplint.program.symbols import ClassSymbol
 
 RULE = Rule(
@@ -80,29 +81,39 @@ def _finding(
     ]
     steps += evidence.gates(context, capability, True)
     denied: Capability | None = None
+    use: Use | None = None  # of DCP, where nobody denies it
     for other, said in evidence.implied(context, symbol, capability):
         if said.holds() is False:
             denied = other
-        steps += _support(context, symbol, other, said)
+            use = _use(context, symbol) if said.kind is Kind.DEFAULT else None
+        steps += _support(context, symbol, other, said, use)
         steps += evidence.gates(context, other, said.holds())
     steps += evidence.later_releases(context, symbol, capability, resolution)
     base = resolution.place.owner if resolution.place else "the engine"
     message = f"`{symbol}` never states `{capability.name}`: it inherits True from {base}'s default"
     if denied is not None:
         message += f", while its `{denied.name}` is False"
+        message += f" and it {use.what.split(' (')[0]}" if use is not None else ""
     return RULE.finding(
         message,
         context.program.location_of(symbol),
         symbol=symbol.facts.qualname,
-        severity=Severity.ERROR if denied is not None else None,
+        severity=Severity.ERROR if denied is not None and use is None else None,
         evidence=tuple(steps),
         fix=denial(context, symbol, capability),
         affirmation=statement(context, symbol, capability, True, Applicability.SAFE),
     )
 
 
+def _use(context: Context, symbol: ClassSymbol) -> Use | None:
+    """Where a class does DCP's work, or one that it derives from."""
+    program = context.program
+    lineage = (c for c in program.mro(symbol).classes if not program.is_engine_base(c))
+    return next(filter(None, (service(program, c) for c in lineage)), None)
+
+
 def _support(
-    context: Context, symbol: ClassSymbol, other: Capability, said: Resolution
+    context: Context, symbol: ClassSymbol, other: Capability, said: Resolution, use: Use | None
 ) -> Iterator[Evidence]:
     """Whether the capability that the claim depends on bears it out."""
     holds = said.holds()
@@ -110,8 +121,10 @@ def _support(
         verdict = f"`{other.name}` is unknown ({said.reason}): the claim cannot be judged"
     elif holds:
         verdict = f"`{other.name}` is True: the claim may well be right, but nobody made it"
-    else:
+    elif use is None:
         verdict = f"`{other.name}` is False: {symbol} cannot do what it claims"
+    else:
+        verdict = f"`{other.name}` is False: one of the two is wrong"
     place = said.place
     location = (
         context.program.location(place.module, place.fact.position)

@@ -46,8 +46,10 @@ from dataclasses import dataclass
 
 from dcplint.checks import capability_evidence as evidence
 from dcplint.checks.base import Context, Rule
+from dcplint.checks.wording import said_of
 from dcplint.contracts.model import Capability
 from dcplint.findings.model import Confidence, Evidence, Finding, Role, Severity
+from dcplint.program.asking import Override, overrides
 from dcplint.program.attributes import Kind
 from dcplint.program.dcp_use import refusal, service
 from dcplint.program.symbols import ClassSymbol
@@ -64,6 +66,13 @@ RULE = Rule(
 
 def check(context: Context) -> Iterator[Finding]:
     """Yield a finding for each concrete class whose DCP path no gate will ever let run."""
+    found = list(_undeclared(context))
+    bypasses = [o for o in overrides(context.program) if not o.asks] if found else []
+    for symbol, capability, signs in found:
+        yield _finding(context, symbol, capability, signs, bypasses)
+
+
+def _undeclared(context: Context) -> Iterator[tuple[ClassSymbol, Capability, _Found]]:
     program, contract = context.program, context.contract
     gated = {gate.capability for gate in contract.gates if gate.only_for is None}
     told: set[ClassSymbol] = set()
@@ -76,22 +85,31 @@ def check(context: Context) -> Iterator[Finding]:
             if program.abstract_methods(symbol) != frozenset():
                 continue
             said = program.promise(symbol, capability)
-            if said.kind is Kind.DEFAULT and said.holds() is False:
-                found = list(_finding(context, symbol, capability))
-                told.update(symbol for _ in found)
-                yield from found
+            if said.kind is not Kind.DEFAULT or said.holds() is not False:
+                continue
+            if refusal(program, symbol) is not None:
+                continue
+            found = _path(context, symbol, capability) or _statement(context, symbol, capability)
+            if found is not None:
+                told.add(symbol)
+                yield symbol, capability, found
 
 
-def _finding(context: Context, symbol: ClassSymbol, capability: Capability) -> Iterator[Finding]:
+def _finding(
+    context: Context,
+    symbol: ClassSymbol,
+    capability: Capability,
+    found: _Found,
+    bypasses: list[Override],
+) -> Finding:
     program = context.program
-    if refusal(program, symbol) is not None:
-        return
-    found = _path(context, symbol, capability) or _statement(context, symbol, capability)
-    if found is None:
-        return
     said = program.promise(symbol, capability)
-    yield RULE.finding(
-        found.message,
+    gates = {g.function for g in context.contract.gates if g.capability == capability.name}
+    past = [override for override in bypasses if override.gate.function in gates]
+    silent = [f"`{override.method.qualname}`" for override in past]
+    asks = f"; {said_of(silent, 'ask')} no gate" if past else ""
+    return RULE.finding(
+        found.message + asks,
         program.location_of(symbol),
         symbol=symbol.facts.qualname,
         confidence=found.confidence,
@@ -100,7 +118,17 @@ def _finding(context: Context, symbol: ClassSymbol, capability: Capability) -> I
             *evidence.origin(context, capability.name, said),
             *evidence.walk(context, symbol, capability.name, said),
             *evidence.gates(context, capability, False),
+            *(_bypass(context, override) for override in past),
         ),
+    )
+
+
+def _bypass(context: Context, override: Override) -> Evidence:
+    gate, method = override.gate.function.rpartition(".")[2], override.method
+    return Evidence(
+        f"{method.qualname} does not ask {gate}(): there the class is let through",
+        context.program.location(override.symbol.module, method.position),
+        Role.GATE,
     )
 
 

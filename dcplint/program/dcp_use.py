@@ -86,7 +86,9 @@ def service(program: Program, symbol: ClassSymbol) -> Use | None:
     and refusing is not. Methods of mixins that it alone brings along are its own.
     """
     kept: set[str] = set()  # attributes that hold the DCP group
-    methods = [Method(owner, facts) for owner in _own(program, symbol) for facts in owner.facts.methods]
+    methods = [
+        Method(owner, facts) for owner in _own(program, symbol) for facts in owner.facts.methods
+    ]
     for method in sorted(methods, key=lambda method: method.facts.name != "__init__"):
         if method.owner is not symbol and program.method(symbol, method.facts.name) != method:
             continue

@@ -66,3 +66,38 @@ def test_an_engine_in_which_nothing_is_recognised_is_told_of(
     assert "no attention class of vllm 0.11.2 is one that rules/vllm.yaml describes" in dcplint.err
     dcplint("check", write_engine(tmp_path / "new", "0.29.0", default=True))
     assert "describes" not in dcplint.err
+
+
+MERGING = """\
+from vllm.distributed.parallel_state import get_dcp_group
+from vllm.v1.attention.backend import AttentionImpl
+from vllm.v1.attention.ops.dcp import cp_lse_ag_out_rs
+
+
+class MergingImpl(AttentionImpl):
+    def __init__(self, *args):
+        pass
+
+    def forward(self, query, *args):
+        return cp_lse_ag_out_rs(*self.decode(query), get_dcp_group())
+"""
+PLATFORM = """\
+from vllm.platforms.interface import Platform
+
+
+class MyPlatform(Platform):
+    @classmethod
+    def get_attn_backend_cls(cls, selected, config):
+        return "mine.attention.MyBackend"
+"""
+
+
+@pytest.mark.parametrize("asks", [True, False])
+def test_a_refusal_that_nobody_asks_for_is_told_as_one(
+    dcplint: Command, tmp_path: Path, asks: bool
+) -> None:
+    files = {"mine/impl.py": MERGING, "mine/platform.py": "" if asks else PLATFORM}
+    plugin = write(tmp_path / "plugin", files)
+    report = dcplint.json("check", plugin, "--engine", "vllm==0.30.0", "--select", "DCP104")
+    (found,) = report["findings"]
+    assert found["message"].endswith("`MyPlatform.get_attn_backend_cls` asks no gate") is not asks
