@@ -45,7 +45,9 @@ variable. Stores by kernels are not followed.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
+from functools import partial
 
 from dcplint.checks.base import Context, Rule
 from dcplint.checks.field_fix import clone
@@ -55,6 +57,7 @@ from dcplint.facts.positions import position
 from dcplint.findings.model import Evidence, Finding, Severity
 from dcplint.flow.functions import callee_name
 from dcplint.flow.stores import Store, shared_stores
+from dcplint.program.program import Program
 from dcplint.program.reach import refusing_impls
 from dcplint.program.symbols import ClassSymbol
 
@@ -68,6 +71,7 @@ RULE = Rule(
 )
 
 _READERS = frozenset({"builder", "impl"})
+_ANY = re.compile("")
 _IDEMPOTENT = frozenset({"clamp_", "clamp_min_", "clamp_max_"})
 
 
@@ -75,10 +79,9 @@ def check(context: Context) -> Iterator[Finding]:
     """Yield a finding per function and tensor that a builder or impl stores into."""
     flow, program = context.fields, context.program
     for field in flow.fields:
-        for function in flow.universe.mentioning(field.record.rpartition(".")[2]):
+        for function in flow.universe.matching(_ANY, partial(_reads, program)):
             owner = function.owner
-            if owner is None or not program.roles(owner) & _READERS:
-                continue
+            assert owner is not None
             told: set[str | ast.stmt] = set()
             for store in shared_stores(flow, function, field):
                 if told & {store.attribute, store.statement}:
@@ -87,6 +90,10 @@ def check(context: Context) -> Iterator[Finding]:
                     continue
                 told |= {store.attribute, store.statement}
                 yield _finding(context, owner, store)
+
+
+def _reads(program: Program, owner: ClassSymbol | None) -> bool:
+    return owner is not None and bool(program.roles(owner) & _READERS)
 
 
 def _finding(context: Context, owner: ClassSymbol, store: Store) -> Finding:

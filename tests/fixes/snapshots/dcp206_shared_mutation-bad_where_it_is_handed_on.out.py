@@ -19,7 +19,7 @@ class WindowMetadata:
 class WindowMetadataBuilder(backend.AttentionMetadataBuilder):
     def build(self, common_prefix_len, common_attn_metadata: Common, fast_build=False) -> Any:
         return WindowMetadata(
-            block_table=common_attn_metadata.block_table_tensor.clamp_(min=0)  # expect: DCP206
+            block_table=common_attn_metadata.block_table_tensor.clamp_(min=0)  # expect: DCP206 note
         )
 
 
@@ -35,6 +35,6 @@ class RenamedMetadataBuilder(backend.AttentionMetadataBuilder):
         cm = common_attn_metadata
         slots = self.slots(
             cm.slot_mapping,
-            cm.block_table_tensor.clamp_(min=0),  # expect: DCP206
+            cm.block_table_tensor.clamp_(min=0),  # expect: DCP206 note
         )
         return WindowMetadata(slots)
