@@ -58,9 +58,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dcplint.checks.base import Context, Rule
-from dcplint.checks.missing_field import missing_fields
+from dcplint.checks.missing_field import Join, joins
 from dcplint.checks.wording import said_of
-from dcplint.findings.model import Finding, Severity
+from dcplint.findings.model import Evidence, Finding, Severity
 
 RULE = Rule(
     code="DCP203",
@@ -73,15 +73,38 @@ RULE = Rule(
 
 
 def check(context: Context) -> Iterator[Finding]:
-    """Yield a finding for each place that builds metadata which lacks the field at a reader."""
-    for missing in missing_fields(context):
-        if not missing.rebuilt_from:
-            fills = "it is not always filled in" if missing.filled else "nothing fills it in"
-            yield RULE.finding(
-                f"`{missing.origin.symbol}` leaves {missing.field.name} of {missing.record} None, "
-                f"{fills} on the way, and {said_of(missing.readers, 'read')} it "
-                "under DCP",
-                missing.location,
-                symbol=missing.origin.symbol,
-                evidence=missing.evidence,
+    """Yield a finding for each place that builds metadata which lacks the field at a reader.
+
+    Where several meet before anything fills the field in, that is the one place which owes it.
+    """
+    for join in joins(context):
+        first, field = join.missing[0], join.missing[0].field
+        filled = any(missing.filled for missing in join.missing)
+        readers = dict.fromkeys(name for missing in join.missing for name in missing.readers)
+        if len(join.missing) == 1:
+            fills = "it is not always filled in" if filled else "nothing fills it in"
+            said = (
+                f"`{first.origin.symbol}` leaves {field.name} of {first.record} None, "
+                f"{fills} on the way"
             )
+        else:
+            makers = dict.fromkeys(f"`{missing.origin.symbol}`" for missing in join.missing)
+            fills = "some ways only fill in" if filled else "nothing fills in"
+            said = (
+                f"`{join.step.symbol}` hands on batches without {field.name}: {fills} what "
+                f"{said_of(makers, 'leave')} None"
+            )
+        yield RULE.finding(
+            f"{said}, and {said_of(readers, 'read')} it under DCP",
+            join.location,
+            symbol=join.step.symbol,
+            evidence=tuple(_evidence(join)),
+        )
+
+
+def _evidence(join: Join) -> Iterator[Evidence]:
+    """What is each maker's own, then what all have in common."""
+    shared = [e for e in join.missing[0].evidence if all(e in m.evidence for m in join.missing)]
+    own = (e for missing in join.missing for e in missing.evidence if e not in shared)
+    yield from dict.fromkeys(own)
+    yield from shared

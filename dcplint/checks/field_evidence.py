@@ -46,8 +46,9 @@ def gap(context: Context, outcome: Outcome, field: ContractField) -> Iterator[Ev
     origin = outcome.origin
     if origin is None:
         return
+    by = "" if origin.text == "None" else f": {origin.text}"
     yield Evidence(
-        f"{origin.symbol} leaves {field.name} None: {origin.text}",
+        f"{origin.symbol} leaves {field.name} None{by}",
         at(context, origin),
         Role.PRODUCER,
     )

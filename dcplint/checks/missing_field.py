@@ -10,12 +10,14 @@ from dcplint.checks import field_evidence as evidence
 from dcplint.checks.base import Context
 from dcplint.contracts.model import ContractField
 from dcplint.facts.expressions import dotted_name
+from dcplint.facts.model import Position
 from dcplint.facts.positions import position
 from dcplint.findings.model import Evidence, Location, Role
 from dcplint.flow.fields import Read, gaps
 from dcplint.flow.functions import Function
-from dcplint.flow.trace import Outcome, Step
-from dcplint.program.symbols import ClassSymbol
+from dcplint.flow.trace import Outcome, State, Step
+from dcplint.program.symbols import ClassSymbol, Module
+from dcplint.source.location import Tree
 from dcplint.source.tree import walk
 
 
@@ -24,6 +26,7 @@ class Missing:
     """One such place. rebuilt_from: the record of the same kind it takes its other fields from.
 
     readers: the functions that read the field, for a message. filled: it is filled in on some ways.
+    way: the steps from the place to a reader.
     """
 
     field: ContractField
@@ -34,21 +37,66 @@ class Missing:
     rebuilt_from: str
     evidence: tuple[Evidence, ...]
     filled: bool
+    way: tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """Where the ways from several such places meet, and nothing that is filled in comes along."""
+
+    step: Step
+    location: Location
+    missing: tuple[Missing, ...]
 
 
 def missing_fields(context: Context) -> Iterator[Missing]:
     """Every origin of a None that a builder or impl reads under DCP, once."""
+    for field in context.fields.fields:
+        yield from _missing_of(context, field)[0]
+
+
+def joins(context: Context) -> Iterator[Join]:
+    """The origins whose records are not rebuilt from others; those that meet unfilled, together."""
+    for field in context.fields.fields:
+        found, filled = _missing_of(context, field)
+        built = [missing for missing in found if not missing.rebuilt_from]
+        met: dict[object, dict[Missing, Step]] = {}
+        for missing in built:
+            for step in missing.way:
+                if _place(step) in filled:
+                    break
+                if step.module.tree is Tree.PROJECT:
+                    met.setdefault(_place(step), {}).setdefault(missing, step)
+        groups: dict[Step, list[Missing]] = {}
+        for missing in built:
+            shared = [among for among in met.values() if missing in among and len(among) > 1]
+            among = max(shared, key=len, default={missing: missing.origin})
+            groups.setdefault(next(iter(among.values())), []).append(missing)
+        for step, members in groups.items():
+            members.sort(key=lambda missing: (missing.location.path, missing.origin.position))
+            met_at = step if len(members) > 1 else members[0].origin
+            yield Join(met_at, evidence.at(context, met_at), tuple(members))
+
+
+def _place(step: Step) -> tuple[Module, Position]:
+    return step.module, step.position
+
+
+def _missing_of(
+    context: Context, field: ContractField
+) -> tuple[list[Missing], frozenset[tuple[Module, Position]]]:
+    """The origins of a None, and the places that the field comes past filled in."""
     flow = context.fields
-    for field in flow.fields:
-        found: dict[object, list[tuple[Read, Outcome]]] = {}
-        for read in flow.exposed(field):
-            for outcome in gaps(flow.outcomes(read.function, read.statement, read.path)):
-                origin = _origin(context, outcome)
-                if origin is not None and flow.can_get(read, outcome):
-                    key = (origin.module, origin.position)
-                    found.setdefault(key, []).append((read, outcome))
-        for uses in found.values():
-            yield _missing(context, field, uses)
+    found: dict[object, list[tuple[Read, Outcome]]] = {}
+    filled: set[tuple[Module, Position]] = set()
+    for read in flow.exposed(field):
+        outcomes = flow.outcomes(read.function, read.statement, read.path)
+        filled.update(_place(s) for o in outcomes if o.state is State.SET for s in o.steps)
+        for outcome in gaps(outcomes):
+            origin = _origin(context, outcome)
+            if origin is not None and flow.can_get(read, outcome):
+                found.setdefault(_place(origin), []).append((read, outcome))
+    return [_missing(context, field, uses) for uses in found.values()], frozenset(filled)
 
 
 def _origin(context: Context, outcome: Outcome) -> Step | None:
@@ -84,6 +132,7 @@ def _missing(context: Context, field: ContractField, uses: list[tuple[Read, Outc
         _source_record(context, field, origin),
         tuple(steps),
         filled,
+        tuple(s for s in reversed(outcome.steps) if _place(s) != _place(origin)),
     )
 
 
