@@ -115,8 +115,9 @@ def check(context: Context) -> Iterator[Finding]:
     for symbol in context.program.classes("impl"):
         for merge in merges(context.outputs, symbol):
             if merge.stated not in told:
-                yield from _told_wrong(context, symbol, merge)
-                told.add(merge.stated)
+                for finding in _told_wrong(context, symbol, merge):
+                    told.add(merge.stated)
+                    yield finding
 
 
 def _declared(context: Context, symbol: ClassSymbol, name: str | None) -> _Declared | None:

@@ -10,6 +10,7 @@ from dcplint.facts.expressions import dotted_name
 from dcplint.flow.bases import Based, Bases, is_scaled
 from dcplint.flow.dispatch import receiver_name
 from dcplint.flow.functions import Function, callee_name, default, written_keywords
+from dcplint.flow.graph import Role
 from dcplint.flow.mappings import may_pass
 from dcplint.flow.origins import Frame, Origin
 from dcplint.flow.outputs import OutputFlow
@@ -32,15 +33,20 @@ class Merge:
 
 
 def merges(flow: OutputFlow, symbol: ClassSymbol) -> Iterator[Merge]:
-    """The merges that methods of `symbol`'s own set up and that say their base."""
+    """The merges that methods of `symbol`'s own set up and that say their base.
+
+    Those of the module's functions that such methods call, too.
+    """
     named = {term.name.rpartition(".")[2] for term in flow.kernels.described_merges if term.base}
     words = flow.program.spellings(frozenset(named))
-    for facts in symbol.facts.methods:
+    for facts in (*symbol.facts.methods, *symbol.module.facts.functions):
         text = flow.universe.text(symbol.module, facts)
         if not any(word in text for word in words):
             continue
         top = flow.universe.function(symbol.module, facts)
-        for function in (top, *top.nested) if top else ():
+        if top is None or (top.owner is None and not any(_called(flow, symbol, top))):
+            continue
+        for function in (top, *top.nested):
             for statement, made in function.calls.items():
                 for call in made:
                     yield from _merge(flow, symbol, function, statement, call)
@@ -150,7 +156,30 @@ def _uses(
 def _operands(
     flow: OutputFlow, symbol: ClassSymbol, function: Function, statement: ast.stmt, call: ast.Call
 ) -> Iterator[Origin]:
+    """What the arguments of a merge are; in a helper, what the class's methods hand it."""
     origins = flow.origins(symbol)
     for place in function.graph.at(statement):
-        for operand in (*call.args, *(keyword.value for keyword in call.keywords)):
-            yield from origins.before(Frame(function), place, operand) or ()
+        for operand in _spread(call):
+            found = origins.before(Frame(function), place, operand) or ()
+            if any(origin.place.role is Role.ENTRY for origin in found):
+                for frame in _called(flow, symbol, function):
+                    found = (*found, *(origins.before(frame, place, operand) or ()))
+            yield from found
+
+
+def _spread(call: ast.Call) -> Iterator[ast.expr]:
+    """The arguments of a call; of `*pair` the output and the LSE."""
+    for given in (*call.args, *(keyword.value for keyword in call.keywords)):
+        if isinstance(given, ast.Starred):
+            yield from (ast.Subscript(given.value, ast.Constant(index)) for index in range(2))
+        else:
+            yield given
+
+
+def _called(flow: OutputFlow, symbol: ClassSymbol, function: Function) -> Iterator[Frame]:
+    """The calls of a function by methods that an instance of `symbol` has."""
+    classes = flow.program.mro(symbol).classes
+    for site in flow.universe.callers(function):
+        if site.function.owner in classes:
+            for place in site.nodes:
+                yield Frame(function, site.call, place, Frame(site.function))
