@@ -393,9 +393,7 @@ class _Loader(Reader):
             name=fields.text("name", "a name"),
             record=fields.text("record", "a dotted name"),
             unit=fields.choice("unit", UNITS),
-            on_device=(
-                fields.optional("place") is not None and fields.choice("place", PLACES) == "device"
-            ),
+            on_device=_is_on_device(fields),
             releases=fields.releases(),
             source=fields.source(),
         )
@@ -413,7 +411,7 @@ class _Loader(Reader):
         )
 
     def _argument(self, node: Node, where: str) -> KernelArgument:
-        keys = "function argument unit position given releases source"
+        keys = "function argument unit position given place releases source"
         fields = self.fields(node, where, keys)
         return KernelArgument(
             function=fields.text("function", "a dotted name"),
@@ -421,6 +419,7 @@ class _Loader(Reader):
             unit=fields.choice("unit", UNITS),
             position=fields.count("position") if fields.optional("position") else None,
             given=fields.text_or("given", "a name", None),
+            on_device=_is_on_device(fields),
             releases=fields.releases(),
             source=fields.source(),
         )
@@ -442,6 +441,10 @@ class _Loader(Reader):
 
             terms.extend(fields.items(kind, term))
         return tuple(terms), fields.texts("neutral", "a name")
+
+
+def _is_on_device(fields: Fields) -> bool:
+    return fields.optional("place") is not None and fields.choice("place", PLACES) == "device"
 
 
 def _own_or(top: Fields, key: str, what: str, inherited: str | None) -> str:

@@ -371,7 +371,8 @@ class KernelArgument:
 
     function: dotted name of a function, or of a method that subclasses may override. position:
     its place, from 0 and without `self`, for a function whose signature is not at hand. given: the
-    argument without which it counts something else.
+    argument without which it counts something else. on_device: whether an override of the method
+    gets it on the device.
     """
 
     function: str
@@ -379,6 +380,7 @@ class KernelArgument:
     unit: str
     position: int | None
     given: str | None
+    on_device: bool
     releases: Releases
     source: Source
 

@@ -111,6 +111,7 @@ class UnitFlow:
     def __post_init__(self) -> None:
         contract = self.universe.program.contract
         self._seeds = {(n.record, n.name): n for n in contract.lengths}
+        self._given = {(a.function, a.argument): a for a in contract.arguments if a.given is None}
         self.localizers = Localizers(self.universe)
 
     def value(self, function: Function, statement: ast.stmt, node: ast.expr) -> Abstract:
@@ -620,6 +621,9 @@ class UnitFlow:
             return None
         if frame.arguments is not None:
             return dict(frame.arguments).get(path)
+        owed = self._owed(function, path)
+        if owed is not None:
+            return owed
         if frame.calls >= _CALLS or self.scenario.lookup.escapes(function):
             return None
         sites = self.universe.callers(function)
@@ -635,6 +639,21 @@ class UnitFlow:
             places = [place for place in site.nodes if place in reachable]
             found += [self._evaluate(caller, place, passed) for place in places]
         return joined(found) if found else None
+
+    def _owed(self, function: Function, parameter: str) -> Value | None:
+        """What the engine hands an override of a method that the pack speaks of."""
+        if function.owner is None or function.outer is not None:
+            return None
+        for entry in self.universe.program.mro(function.owner).classes:
+            method = f"{entry.dotted}.{function.node.name}"
+            fact = self._given.get((method, parameter))
+            if fact is not None:
+                spec = function.node.args
+                taken = (*spec.posonlyargs, *spec.args, *spec.kwonlyargs)
+                place = next(a for a in taken if a.arg == parameter)
+                mark = Mark(function, place, f"`{parameter}` of {method}")
+                return Value(UNITS[fact.unit], fact.on_device).at(mark)
+        return None
 
     # Attributes
 
