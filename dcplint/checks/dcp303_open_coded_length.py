@@ -7,13 +7,13 @@ interleave sizes against `(L // (N*I)) * I + clamp(L % (N*I) - r*I, 0, I)`; the 
 smallest case that differs. Python, torch, numpy and Triton spellings are followed through local
 variables. Where the engine has an interleave size and the formula takes none, that is the fault.
 Also the engine's own helper where it is not told that size. A local length that is advanced or
-rewound, in place or row by row: `local(L) - k` is not `local(L - k)`. And one that is divided by
-the ratio of a compressed cache where no code asks for chunks of whole entries: `local(L) // k` is
-`local(L // k)` only if `I % k == 0`. And what is localised that must not be: the length of a piece
-that does not begin the sequence, and a length that is local already, by the engine's helper or by
-any function around it. And what a kernel gets for this rank's length, or a bound of it, worked out
-from a global length and the world size without the rank, where it is too low or another on some
-rank.
+rewound, in place, into the field it came from or row by row: `local(L) - k` is not `local(L - k)`.
+And one that is divided by the ratio of a compressed cache where no code asks for chunks of whole
+entries: `local(L) // k` is `local(L // k)` only if `I % k == 0`. And what is localised that must
+not be: the length of a piece that does not begin the sequence, and a length that is local already,
+by the engine's helper or by any function around it. And what a kernel gets for this rank's length,
+or a bound of it, worked out from a global length and the world size without the rank, where it is
+too low or another on some rank.
 
 ## Why it breaks
 A rank then reads a slot that it never wrote, or leaves out one that it holds. Nothing crashes: the
@@ -54,10 +54,12 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from dcplint.checks.base import Context, Rule
 from dcplint.checks.length_changes import asks_for_whole_entries, changes
 from dcplint.checks.length_evidence import runs_under_dcp, wanted
+from dcplint.checks.length_shifts import shifts
 from dcplint.contracts.model import Localizer
 from dcplint.facts.expressions import shorten
 from dcplint.facts.model import Position
@@ -115,7 +117,7 @@ def check(context: Context) -> Iterator[Finding]:
         whole = asks_for_whole_entries(context, function)
         for wrong in _wrong(function, ranks, interleaving, whole):
             yield _finding(context, function, wrong)
-    for change in changes(context):
+    for change in chain(shifts(context), changes(context)):
         place = context.program.location(change.function.module, position(change.node))
         yield RULE.finding(change.message, place, symbol=change.function.qualname)
     outside = Interleaving(context.fields.universe) if takes_chunks else None

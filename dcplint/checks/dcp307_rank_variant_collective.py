@@ -3,8 +3,8 @@
 ## What it flags
 A collective of the DCP group, or a merge over ranks, that runs on one side only of a test that
 comes out differently on some ranks: by the rank itself, or by this rank's own lengths, however they
-were derived, in whatever field or helper. Early returns, loops as often as this rank has chunks,
-and collectives inside helpers count as well.
+were derived, in whatever field, argument or helper, and by what such a test has chosen. Early
+returns, loops as often as this rank has chunks, and collectives inside helpers count as well.
 
 ## Why it breaks
 Every rank must enter a collective. One that holds no token of a short sequence, or is not rank 0,

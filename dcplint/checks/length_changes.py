@@ -1,10 +1,10 @@
-"""Local lengths that are changed as if they were whole: moved, divided, localised again."""
+"""Local lengths treated as if they were whole: divided, taken of a piece, localised again."""
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Set
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dcplint.checks.base import Context
@@ -14,7 +14,7 @@ from dcplint.flow.functions import Function, callee_name
 from dcplint.flow.graph import Node
 from dcplint.flow.origins import Frame
 from dcplint.source.location import Tree
-from dcplint.units.lattice import LENGTHS, Counts, Space, Value, shifts_local
+from dcplint.units.lattice import LENGTHS, Counts, Space, Value
 from dcplint.units.localising import Localisation
 from dcplint.units.operations import KEEPING, loaded, operands
 from dcplint.units.proof import divided_late, piece_example, twice_example
@@ -22,13 +22,8 @@ from dcplint.units.proof import divided_late, piece_example, twice_example
 _WHOLE = re.compile(r"interleave\w*\)?\s*%")  # whether a chunk is a multiple of a ratio is asked
 _DIVIDED = re.compile(r"//|\b(?:floor_divide|div|divide)_?\(")
 _SMALLEST = frozenset({"min", "minimum"})
-_IN_PLACE: dict[str, ast.operator] = {"add_": ast.Add(), "sub_": ast.Sub()}
 _STEPS = 4  # variables in terms of variables
 _FLOORS = frozenset({"floor_divide", "div", "divide"})
-_SHIFTED = {
-    "+": "L=8, N=4, r=3, I=1, k=1: 3, should be 2",
-    "-": "L=8, N=4, r=0, I=1, k=1: 1, should be 2",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +37,6 @@ class Change:
 
 def changes(context: Context) -> Iterator[Change]:
     """The places where a local length is changed into what is no local length."""
-    yield from _changed(context)
-    yield from _moved(context)
     yield from _divided(context)
     yield from _pieces(context)
     yield from _again(context)
@@ -57,106 +50,6 @@ def asks_for_whole_entries(context: Context, function: Function) -> bool:
         source = context.program.modules.source
         text += "\n".join(source(owner.module, method) for method in owner.facts.methods)
     return _WHOLE.search(text.lower().replace("repeat_interleave", "")) is not None
-
-
-# Advanced or rewound
-
-
-def _changed(context: Context) -> Iterator[Change]:
-    """`x.dcp_local_seq_lens += k`: the local length of a longer sequence is another one."""
-    for name in _local_fields(context):
-        for function in context.fields.universe.mentioning(name):
-            for statement, nodes in function.own_nodes.items():
-                for node in (statement, *nodes):
-                    change = _in_place(node)
-                    if change is None:
-                        continue
-                    if _is_of_field(context, function, statement, change.left, {name}):
-                        yield _shifted(context, function, node, change)
-
-
-def _local_fields(context: Context) -> list[str]:
-    return sorted(f.name for f in context.contract.fields if f.localises or "local" in f.name)
-
-
-def _in_place(node: ast.AST) -> ast.BinOp | None:
-    """What a statement or a call adds to or takes from something where it lies, as a sum."""
-    if isinstance(node, ast.AugAssign) and isinstance(node.op, (ast.Add, ast.Sub)):
-        return ast.BinOp(node.target, node.op, node.value)
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and len(node.args) == 1:
-        if node.func.attr in _IN_PLACE:
-            return ast.BinOp(node.func.value, _IN_PLACE[node.func.attr], node.args[0])
-    return None
-
-
-def _is_of_field(
-    context: Context, function: Function, statement: ast.stmt, node: ast.expr, names: Set[str]
-) -> bool:
-    """Whether `node` is one of these attributes, or a variable for that very tensor."""
-    target = _whole(node)
-    if not isinstance(target, ast.Name):
-        return isinstance(target, ast.Attribute) and target.attr in names
-    places = function.graph.at(statement)
-    held = [value for at in places for _, value in context.units.given(function, at, target.id)]
-    parts = [_whole(value) for value in held]
-    return bool(parts) and all(isinstance(p, ast.Attribute) and p.attr in names for p in parts)
-
-
-def _whole(node: ast.expr) -> ast.expr:
-    """What `node` is a part of."""
-    while isinstance(node, ast.Subscript):
-        node = node.value
-    return node
-
-
-def _moved(context: Context) -> Iterator[Change]:
-    """`localise(L) - k + i`: the local length of a row is that of the row's own global length."""
-    contract = context.contract
-    steps = {n.name for n in contract.lengths if n.unit.startswith("quer")} | {"arange", "range"}
-    sign = re.compile("|".join(rf"\b{name}\b" for name in sorted(steps)))
-    for function in context.spread.functions(sign):
-        yield from _moved_in(context, function)
-
-
-def _moved_in(context: Context, function: Function) -> Iterator[Change]:
-    fields = {*_local_fields(context)}
-    for statement in function.homes:
-        for node in (statement, *function.own_nodes[statement]):
-            change = _in_place(node)
-            shift = change or node
-            if not isinstance(shift, ast.BinOp) or not isinstance(shift.op, (ast.Add, ast.Sub)):
-                continue
-            if isinstance(shift.left, ast.Constant) or isinstance(shift.right, ast.Constant):
-                continue
-            if not context.spread.may_be_local(function, shift):
-                continue
-            if change is not None and _is_of_field(
-                context, function, statement, change.left, fields
-            ):
-                continue  # told by what it is
-            moved = loaded(shift.left) if shift is change else shift.left
-            left = context.units.value(function, statement, moved)
-            right = context.units.value(function, statement, shift.right) if left else None
-            if shifts_local(left, right) and context.fields.tracer.can_run(function, statement):
-                sign = "+" if isinstance(shift.op, ast.Add) else "-"
-                yield Change(
-                    function,
-                    node,
-                    f"`{function.qualname}` moves a local length by tokens of this step in "
-                    f"`{shorten(node)}`: local(L {sign} k) is not local(L) {sign} k "
-                    f"({_SHIFTED[sign]})",
-                )
-                break
-
-
-def _shifted(context: Context, function: Function, node: ast.AST, change: ast.BinOp) -> Change:
-    sign = "+" if isinstance(change.op, ast.Add) else "-"
-    return Change(
-        function,
-        node,
-        f"`{function.qualname}` changes the local length `{shorten(_whole(change.left))}` by "
-        f"{shorten(change.right)}: local(L {sign} k) is not local(L) {sign} k ({_SHIFTED[sign]})",
-    )
 
 
 # Divided
@@ -244,7 +137,7 @@ def _localised_here(context: Context) -> Iterator[Localisation]:
 
 def _is_piece(context: Context, function: Function, at: Node, node: ast.expr) -> bool:
     """Whether `node` is `min(s + c, L) - s`, whatever the parts are called."""
-    at, node = _given(context, function, at, node)
+    at, node = held(context, function, at, node)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
         end, start = node.left, node.right
     elif isinstance(node, ast.Call) and callee_name(node) in ("sub", "subtract"):
@@ -253,7 +146,7 @@ def _is_piece(context: Context, function: Function, at: Node, node: ast.expr) ->
         end, start = operands(node)
     else:
         return False
-    _, bounded = _given(context, function, at, end)
+    _, bounded = held(context, function, at, end)
     if not isinstance(bounded, ast.Call) or callee_name(bounded) not in _SMALLEST:
         return False
     sought = ast.dump(start)
@@ -266,18 +159,18 @@ def _is_piece(context: Context, function: Function, at: Node, node: ast.expr) ->
     return len(reaching) == 2 and sum(reaching) == 1
 
 
-def _given(
+def held(
     context: Context, function: Function, at: Node, node: ast.expr, steps: int = _STEPS
 ) -> tuple[Node, ast.expr]:
     """What a variable holds, without what changes no number, and where it was given that."""
     if isinstance(node, ast.Call) and callee_name(node) in KEEPING and operands(node):
-        return _given(context, function, at, operands(node)[0], steps)
+        return held(context, function, at, operands(node)[0], steps)
     if isinstance(node, ast.Subscript):
-        return _given(context, function, at, node.value, steps)
+        return held(context, function, at, node.value, steps)
     if isinstance(node, ast.Name) and steps:
         values = list(context.units.given(function, at, node.id))
         if len(values) == 1:
-            return _given(context, function, *values[0], steps - 1)
+            return held(context, function, *values[0], steps - 1)
     return at, node
 
 

@@ -23,10 +23,12 @@ _INDEX = frozenset({"pos", "position", "positions", "slot", "slots"})
 _OTHER = frozenset(
     {"local", "block", "blocks", "page", "pages", "head", "heads", "rank", "ranks", "layer", "max"}
 )
-_SIDES = frozenset({"cpu", "gpu", "np"})  # of a buffer that lies on the host and on the device
-
 SIZE, RANK = "dcp_world_size", "dcp_rank"
 """What the size and the rank are called where a name must say what they are."""
+
+
+SIDES = frozenset({"cpu", "gpu", "np"})
+"""The attributes of a buffer that lies on the host and on the device."""
 
 
 class Role(enum.Enum):
@@ -46,7 +48,7 @@ def role(node: ast.expr) -> Role | None:
     if dotted is None:
         return None
     owner, _, name = dotted.rpartition(".")
-    return _named(owner.rpartition(".")[2] if name in _SIDES else name)
+    return _named(owner.rpartition(".")[2] if name in SIDES else name)
 
 
 @cache

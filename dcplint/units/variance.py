@@ -9,7 +9,7 @@ from functools import cached_property
 
 from dcplint.facts.expressions import dotted_name, shorten
 from dcplint.flow.dataclasses import constructor_argument
-from dcplint.flow.functions import Function, callee_name
+from dcplint.flow.functions import Function, argument, callee_name
 from dcplint.flow.graph import Edge, Node, Role
 from dcplint.flow.types import classes_of
 from dcplint.units.flow import UnitFlow
@@ -36,6 +36,10 @@ class Split:
     test: ast.expr
     source: Mark
     collective: ast.Call
+
+
+Given = tuple[Function, Node, ast.expr]
+"""An expression, where it is evaluated, and in which function."""
 
 
 @dataclass
@@ -221,21 +225,51 @@ class Variance:
                     return Mark(function, leaf, text)
                 if unit.space is not Space.LOCAL:
                     continue
-            for where, place, given in self._given(function, at, leaf) if steps else ():
-                found = self._variant(where, place, given, steps - 1)
+            given = list(self._given(function, at, leaf)) if steps else []
+            for where, place, node in (*given, *self._choosing(function, at, given)):
+                found = self._variant(where, place, node, steps - 1)
                 if found is not None:
                     return found
         return None
 
-    def _given(
-        self, function: Function, at: Node, leaf: ast.expr
-    ) -> Iterator[tuple[Function, Node, ast.expr]]:
+    def _choosing(self, function: Function, at: Node, given: list[Given]) -> Iterator[Given]:
+        """The tests that decide which of several things something was given.
+
+        Not where a collective gave it one of them: that is how ranks come to agree.
+        """
+        if len({ast.dump(value) for _, _, value in given}) < 2:
+            return
+        if any(self._is_agreed(where, value) for where, _, value in given):
+            return
+        around = _branches(function, at.statement)
+        for where, place, _ in given:
+            for branch in _branches(where, place.statement):
+                if branch not in around:
+                    yield from ((where, node, branch.test) for node in where.graph.at(branch))
+
+    def _is_agreed(self, function: Function, node: ast.expr) -> bool:
+        """Whether a collective has a part in what `node` gives."""
+        for call in ast.walk(node):
+            if isinstance(call, ast.Call):
+                callees = self.units.universe.callees(function, call)
+                if callee_name(call) in self._collectives | self._merge_names:
+                    return True
+                if callees and all(callee in self.runners for callee in callees):
+                    return True
+        return False
+
+    def _given(self, function: Function, at: Node, leaf: ast.expr) -> Iterator[Given]:
         """What a variable, a field of a record or an attribute was given, or a helper returns."""
+        universe, lookup = self.units.universe, self.units.scenario.lookup
         if isinstance(leaf, ast.Name):
             for place, value in self.units.given(function, at, leaf.id):
                 yield function, place, value
+            for site in universe.callers(function) if leaf.id in function.parameters else ():
+                passed = argument(function, site.call, leaf.id)
+                callees = universe.callees(site.function, site.call, site.statement)
+                if passed is not None and callees == (function,):
+                    yield from ((site.function, place, passed) for place in site.nodes)
             return
-        universe, lookup = self.units.universe, self.units.scenario.lookup
         if isinstance(leaf, ast.Attribute):
             for owner in classes_of(universe, function, leaf.value):
                 for site in lookup.constructions(owner):
@@ -278,12 +312,22 @@ class Variance:
                 yield node
             if isinstance(node.func, ast.Attribute):
                 yield from self._leaves(function, node.func.value)
-            for argument in (*node.args, *(k.value for k in node.keywords)):
-                yield from self._leaves(function, argument)
+            for given in (*node.args, *(k.value for k in node.keywords)):
+                yield from self._leaves(function, given)
             return
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.expr):
                 yield from self._leaves(function, child)
+
+
+def _branches(function: Function, statement: object) -> list[ast.If]:
+    """The `if` statements in which a statement stands."""
+    found: list[ast.If] = []
+    while isinstance(statement, ast.stmt):
+        statement = function.homes[statement].parent
+        if isinstance(statement, ast.If):
+            found.append(statement)
+    return found
 
 
 def _places(function: Function, node: ast.expr) -> list[Node]:
