@@ -6,9 +6,12 @@ An impl whose query arrives gathered over the heads of all ranks, and which unde
 - hands such a buffer to the same call as the query,
 - gives the query a shape by its own number of heads, or keeps only that many heads of a result.
 
+And, anywhere, a number of heads that is multiplied by the DCP size though it has been before.
+
 ## Why it breaks
 The kernel writes past the buffer, or the merge gets the heads of one rank in place of all. A view
-of the gathered query by local heads has more rows than requests, and no error says so.
+of the gathered query by local heads has more rows than requests, and no error says so. A kernel
+that is planned for N times the heads there are takes N times the memory, and may not start.
 
 ## Bad
 ```python
@@ -46,6 +49,7 @@ Only queries that the engine gathers are known to be gathered.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -54,10 +58,11 @@ from dcplint.facts.expressions import dotted_name, shorten
 from dcplint.facts.positions import position
 from dcplint.findings.model import Evidence, Finding, Role, Severity
 from dcplint.flow.dispatch import receiver_name
-from dcplint.flow.functions import callee_name
+from dcplint.flow.functions import Function, callee_name
 from dcplint.flow.graph import Node
 from dcplint.flow.origins import Frame, Origin
 from dcplint.flow.outputs import Owed
+from dcplint.flow.scenario import Meaning
 from dcplint.flow.tensors import is_made, sizes
 from dcplint.source.location import Tree
 from dcplint.source.tree import walk
@@ -71,7 +76,10 @@ RULE = Rule(
     probe="the shapes of output and LSE, with two heads per rank",
 )
 
+_STEPS = 4  # names in terms of names
 _SHAPING = frozenset({"view", "reshape"})
+_HEADS = re.compile(r"(?:\b|_)(?:q_?|qo_?|kv_?)?heads?\w*(?:\(|\Z)")
+_TIMES_HEADS = re.compile(r"(?s)head.*\*|\*.*head")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +102,7 @@ def check(context: Context) -> Iterator[Finding]:
                 if fault.node not in told:
                     told.add(fault.node)
                     yield _finding(context, fault)
+    yield from _multiplied_twice(context)
 
 
 @dataclass(frozen=True)
@@ -206,5 +215,75 @@ def _finding(context: Context, fault: _Fault) -> Finding:
         symbol=function.qualname,
         evidence=(
             Evidence(f"{method.qualname} takes the gathered query here", takes, Role.ORIGIN),
+        ),
+    )
+
+
+# Numbers of heads that have been multiplied by the DCP size before
+
+
+def _multiplied_twice(context: Context) -> Iterator[Finding]:
+    for function in dict.fromkeys(context.fields.universe.matching(_TIMES_HEADS)):
+        if function.module.tree is not Tree.PROJECT:
+            continue
+        for statement, nodes in function.own_nodes.items():
+            for node in nodes:
+                heads = _gathered(context, function, node)
+                before = _before(context, function, heads) if heads is not None else ()
+                if heads is not None and before and isinstance(statement, ast.stmt):
+                    if context.fields.tracer.can_run(function, statement):
+                        yield _twice(context, function, node, heads, before)
+
+
+def _gathered(context: Context, function: Function, node: ast.AST) -> ast.expr | None:
+    """What a product with the DCP size multiplies, where it is a number of heads."""
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Mult):
+        return None
+    scenario = context.fields.tracer.scenario
+    for heads, size in ((node.left, node.right), (node.right, node.left)):
+        if _HEADS.search(ast.unparse(heads)) and scenario.is_size(function, size):
+            return heads
+    return None
+
+
+def _before(context: Context, function: Function, heads: ast.expr) -> tuple[Meaning, ...]:
+    """The products with the DCP size that a number of heads is; none where it may be another."""
+    found = []
+    queue = [(*meaning, _STEPS) for meaning in _meanings(context, function, heads)]
+    for where, value, steps in queue:  # grows as it is read
+        if _gathered(context, where, value) is not None:
+            found.append((where, value))
+        elif steps and (further := _meanings(context, where, value)):
+            queue += [(*meaning, steps - 1) for meaning in further]
+        else:
+            return ()
+    return tuple(found)
+
+
+def _meanings(context: Context, function: Function, node: ast.expr) -> list[Meaning]:
+    return context.fields.tracer.scenario.meanings(function, node)
+
+
+def _twice(
+    context: Context,
+    function: Function,
+    node: ast.AST,
+    heads: ast.expr,
+    before: tuple[Meaning, ...],
+) -> Finding:
+    program = context.program
+    return RULE.finding(
+        f"`{shorten(node)}` multiplies a number of heads by the DCP size that has been multiplied "
+        f"before: `{shorten(heads)}` is `{shorten(before[0][1])}`",
+        program.location(function.module, position(node)),
+        symbol=function.qualname,
+        severity=Severity.WARNING,
+        evidence=tuple(
+            Evidence(
+                f"{where.qualname}: {shorten(value)}",
+                program.location(where.module, position(value)),
+                Role.ORIGIN if index == 0 else Role.CONTEXT,
+            )
+            for index, (where, value) in enumerate(before)
         ),
     )
