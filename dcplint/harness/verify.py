@@ -140,7 +140,24 @@ class Verifier:
             described = self._pool.describe(target, base.world_size)
         except PoolError as error:
             return self._not_run(base, f"the backend could not be loaded: {error}")
+        if described["lacking"]:
+            return self._not_run(base, described["lacking"])
+        found = self._judge(base, prediction, described, only)
+        card = described["claims"]["card"]
+        if found.execution is not Execution.NOT_RUN or not card:
+            return found
+        return replace(found, reason=f"{found.reason}; made for compute capability {card}")
+
+    def _judge(
+        self,
+        base: Job,
+        prediction: Prediction,
+        described: dict[str, Any],
+        only: Selection | None,
+    ) -> Confirmation:
+        """See `verify`. described: what the backend claims, and its probes."""
         control = MLA_CONTROL if described["claims"]["is_mla"] else GQA_CONTROL
+        base = self._in_its_dtype(base, described["claims"]["dtypes"], control)
         predicted = select(prediction, tuple(described["probes"]))
         if not predicted:
             wanted = ", ".join(prediction.probes)
@@ -169,6 +186,13 @@ class Verifier:
             if alone.worst is not None and _is_refused(alone):
                 return self._not_run(base, f"refuses what is offered here: {alone.worst.detail}")
         return self._settle(runs, prediction.part, restricted=only is not None)
+
+    def _in_its_dtype(self, base: Job, listed: list[str], control: str) -> Job:
+        """In single precision, which tells most, else in what an engine's backend lists."""
+        if not self._pool.engine or base.dtype != "float32" or not listed or "float32" in listed:
+            return base
+        (alone,) = self._run([replace(base, probe=ALONE)], control)
+        return base if alone.worst is None else replace(base, dtype=listed[0])
 
     def _confirm(
         self,

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-import traceback
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from dcplint.harness import ledger
+from dcplint.harness import ledger, missing
 from dcplint.harness.faster import slow_down, speed_up
 from dcplint.harness.interpreter import (
     complete_interface,
@@ -30,8 +29,6 @@ from dcplint.harness.job import (
 from dcplint.harness.ledger import Unavailable
 from dcplint.harness.model import Execution, Measurement, Probe, Signal
 from dcplint.harness.site import Watch, watch
-
-COMPILED_OP = "needs a compiled op of the engine:"
 
 
 def prepare(device: str, engine: str, drivers: Sequence[str] = ()) -> dict[str, Any]:
@@ -91,9 +88,18 @@ def describe(target: str, world_size: int) -> dict[str, Any]:
     from dcplint.harness.probes import all_probes, core_probes
     from dcplint.harness.targets import find_driver, load_target
 
-    cls = load_target(target)
-    claims = find_driver(cls).claims(cls)
+    try:
+        cls = load_target(target)
+        claims = find_driver(cls).claims(cls)
+    except ModuleNotFoundError:
+        raise  # it may be the backend's own that was misspelt
+    except Exception as error:
+        reason = missing.lacking(error)
+        if not reason:
+            raise
+        return {"lacking": reason}
     return {
+        "lacking": "",
         "claims": asdict(claims),
         "probes": [p.name for p in all_probes(claims, world_size)],
         "core": [p.name for p in core_probes(claims, world_size)],
@@ -191,7 +197,7 @@ def _emulate(job: Job) -> dict[str, Any]:
     )
     measurements: list[Measurement] = []
     for rank, result in enumerate(results):
-        reason = _lacking(result)
+        reason = missing.lacking(result)
         if reason:
             return _answer(job, watched, [], reason)
         if isinstance(result, BaseException):
@@ -220,40 +226,8 @@ def _participate(job: Job, rank: int, init_method: str) -> dict[str, Any]:
         found = run_rank(driver, target, probe, job.dtype, device, job.seed, ProcessGroup())
         return _answer(job, watched, list(found))
     except Exception as error:
-        reason = _lacking(error)
+        reason = missing.lacking(error)
         return _answer(job, watched, [] if reason else [_failure(rank, error)], reason)
-
-
-def _lacking(error: Any) -> str:
-    """What this machine lacks, where that is why a run failed; empty where it is not."""
-    from dcplint.harness.driver import Refused
-
-    while isinstance(error, BaseException) and not isinstance(error, Refused):
-        said = str(error)
-        if isinstance(error, Unavailable):
-            return said
-        if isinstance(error, ImportError):
-            return f"needs what cannot be imported here: {said}"
-        if _is_ours(error):
-            return f"what stands in for the engine does not do: {type(error).__name__}: {said}"
-        if "_OpNamespace" in said:
-            return f"{COMPILED_OP} {said.rpartition(' ')[2]}"
-        if "Torch not compiled with CUDA" in said or "No CUDA GPUs" in said:
-            return "needs a GPU and a torch built for it"
-        error = error.__cause__
-    return ""
-
-
-def _is_ours(error: BaseException) -> bool:
-    """Whether it was raised in what the harness puts in an engine's place.
-
-    An assertion there speaks of what it was given, which the original would not take either.
-    """
-    if isinstance(error, AssertionError):
-        return False
-    frames = [f.filename for f in traceback.extract_tb(error.__traceback__)]
-    own = [f for f in frames if "torch" not in Path(f).parts]
-    return bool(own) and Path(own[-1]).parent == Path(__file__).parent / "vllm"
 
 
 def _resolve(job: Job) -> tuple[type, Any, Probe, Watch]:
@@ -285,10 +259,7 @@ def _failure(rank: int, error: BaseException) -> Measurement:
         return failed(Signal.CRASH, rank, "out of memory")
     # What the interpreter wraps is what the kernel did.
     cause = error.__cause__ if type(error).__name__ == "InterpreterError" else None
-    shown = cause or error
-    frames = traceback.extract_tb(shown.__traceback__)
-    where = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
-    return failed(Signal.ERROR, rank, f"{type(shown).__name__}: {shown}{where}"[:400])
+    return failed(Signal.ERROR, rank, missing.describe(cause or error)[:400])
 
 
 def _answer(

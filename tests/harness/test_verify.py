@@ -30,9 +30,13 @@ class MadeUp:
         self.faults = {name.replace("_", "-"): signal for name, signal in faults.items()}
         self.reached: bool | None = None
         self.substituted: tuple[str, ...] = ()
+        self.lacking, self.card = "", ""
+        self.dtypes: list[str] = []
+        self.float32_fails = False
 
     def describe(self, target: str, world_size: int) -> dict[str, Any]:
-        return {"claims": {"is_mla": False}, "probes": PROBES, "core": PROBES}
+        claims = {"is_mla": False, "card": self.card, "dtypes": self.dtypes}
+        return {"lacking": self.lacking, "claims": claims, "probes": PROBES, "core": PROBES}
 
     def run(self, jobs: Iterable[Job]) -> Iterator[tuple[int, Run]]:
         for index, job in enumerate(jobs):
@@ -41,6 +45,8 @@ class MadeUp:
                 yield index, make_run(job, (), Execution.INTERPRETED, 0.0)
                 continue
             fault = self.faults.get(job.probe)
+            if self.float32_fails and job.dtype == "float32":
+                fault = Signal.ERROR
             found = () if fault is None else (failed(fault, 0, "made up"),)
             run = make_run(job, found, Execution.INTERPRETED, 0.0)
             yield index, replace(run, reached=self.reached, substituted=self.substituted)
@@ -127,3 +133,24 @@ def test_an_error_that_stand_ins_may_cause_confirms_nothing() -> None:
 def test_a_combination_is_probed_by_the_feature_it_names(message: str, probe: str | None) -> None:
     found = PREDICTIONS["DCP406"].about(message)
     assert (found and found.probes) == (probe and (probe,))
+
+
+def test_an_engines_backend_that_cannot_do_float32_is_run_in_what_it_lists() -> None:
+    pool = MadeUp(Path(), ragged_i16=Signal.READ_UNOWNED)
+    pool.float32_fails, pool.dtypes = True, ["bfloat16", "float16"]
+    said = _verdict(pool)
+    assert said.verdict is Verdict.CONFIRMED
+    assert {run.dtype for run in said.runs} == {"bfloat16"}
+    # One that can is run in it, whatever it lists: nothing tells more.
+    pool.float32_fails = False
+    assert {run.dtype for run in _verdict(pool).runs} == {"float32"}
+
+
+def test_what_is_missing_names_the_card_that_the_backend_is_made_for() -> None:
+    pool = MadeUp(Path(), ragged_i16=Signal.ERROR, single_rank=Signal.ERROR)
+    pool.card = "9.0"
+    said = _verdict(pool)
+    assert said.execution is Execution.NOT_RUN
+    assert said.reason.endswith("; made for compute capability 9.0")
+    pool.lacking = "needs a card"
+    assert _verdict(pool).reason == "needs a card"

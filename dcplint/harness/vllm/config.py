@@ -18,6 +18,7 @@ from dcplint.harness.vllm import engine
 MAX_REQS = 64
 MAX_TOKENS = 512
 MAX_MODEL_LEN = 4096
+TOPK = 512  # tokens that a sparse layer selects at most: more than any probe has
 
 
 class Settings:
@@ -55,7 +56,9 @@ class Settings:
         return None
 
 
-def make_config(geometry: Geometry, placement: Placement, layers: dict[str, Any]) -> Settings:
+def make_config(
+    geometry: Geometry, placement: Placement, layers: dict[str, Any], cache_dtype: str
+) -> Settings:
     """The configuration of one rank. layers: by name, as `static_forward_context` has them."""
     world_size = placement.dcp_world_size
     local_heads = geometry.num_heads // world_size
@@ -72,7 +75,7 @@ def make_config(geometry: Geometry, placement: Placement, layers: dict[str, Any]
         get_num_attention_heads=lambda parallel: local_heads,
         get_num_kv_heads=lambda parallel: geometry.num_kv_heads,
         get_total_num_kv_heads=lambda: geometry.num_kv_heads,
-        get_head_size=lambda: geometry.head_dim,
+        get_head_size=lambda: _model_head_size(geometry),
         get_sliding_window=lambda: geometry.window or None,
         get_vocab_size=lambda: 128,
         hf_text_config=_hf_config(geometry),
@@ -108,7 +111,7 @@ def make_config(geometry: Geometry, placement: Placement, layers: dict[str, Any]
         compilation_config=compilation,
         cache_config=Settings(
             "cache_config",
-            cache_dtype="auto",
+            cache_dtype=cache_dtype,
             block_size=geometry.page_size,
             num_gpu_blocks=placement.num_pages,
             kv_cache_layout="LBHNC",  # as the harness lays it out, from 0.29 on
@@ -125,6 +128,13 @@ def make_config(geometry: Geometry, placement: Placement, layers: dict[str, Any]
     )
 
 
+def _model_head_size(geometry: Geometry) -> int:
+    """Of a model's usual layers: a layer may be of another size, which its metadata refuses."""
+    common = engine.find("vllm.model_executor.layers.attention.mla_attention:MLACommonBackend")
+    sizes = common.get_supported_head_sizes() if geometry.is_mla and common is not None else []
+    return geometry.head_dim if not sizes or geometry.head_dim in sizes else min(sizes)
+
+
 def _hf_config(geometry: Geometry) -> Settings:
     return Settings(
         "hf_config",
@@ -137,6 +147,7 @@ def _hf_config(geometry: Geometry) -> Settings:
         qk_rope_head_dim=geometry.head_dim - geometry.kv_lora_rank,
         qk_nope_head_dim=geometry.v_head_dim,
         v_head_dim=geometry.v_head_dim,
+        index_topk=TOPK,
     )
 
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
-from dcplint.harness.driver import Placement, Subject
+from dcplint.harness.driver import Placement, Refused, Subject
+from dcplint.harness.ledger import Unavailable
 from dcplint.harness.model import Claims, Geometry
 from dcplint.harness.vllm import engine
 from dcplint.harness.vllm.subject import GQASubject, MLASubject
@@ -17,6 +20,10 @@ _ROPE = 64  # of every MLA model the engine serves
 
 # Ranks of a DCP group hold the same KV head, and the gathered queries share it.
 _GQA_GEOMETRY = Geometry(num_heads=8, num_kv_heads=1, head_dim=32, v_head_dim=32)
+
+
+# Compute capabilities that data centres and desks have, see NVIDIA's list of CUDA GPUs.
+_GENERATIONS = ((8, 0), (8, 6), (8, 9), (9, 0), (10, 0), (10, 3), (12, 0), (12, 1))
 
 
 class VllmDriver:
@@ -45,14 +52,25 @@ class VllmDriver:
             window=False,  # the engine's caches refuse one under DCP
             soft_cap="logits_soft_cap" in taken,
             sinks="sinks" in taken,
-            geometry=_mla_geometry(backend) if is_mla else _GQA_GEOMETRY,
+            geometry=_in_pages(_mla_geometry(backend) if is_mla else _GQA_GEOMETRY, backend),
+            card=_card(backend),
+            dtypes=tuple(str(d).removeprefix("torch.") for d in backend.supported_dtypes),
         )
 
     def make(self, target: type, geometry: Geometry, placement: Placement) -> Subject:
         """See `Driver`."""
         backend = _backend_of(target)
         is_mla = _is_a(backend.get_impl_cls(), "MLAAttentionImpl")
-        return (MLASubject if is_mla else GQASubject)(backend, geometry, placement)
+        subject = MLASubject if is_mla else GQASubject
+        first, *others = cache_dtypes(backend)
+        try:
+            return subject(backend, geometry, placement, first)
+        except Refused:
+            # A refusal may be of the cache's dtype alone; the first one tells why otherwise.
+            for name in others:
+                with suppress(Refused):
+                    return subject(backend, geometry, placement, name)
+            raise
 
     def parts(self, target: type) -> tuple[type, ...]:
         """The classes that run when `target` does."""
@@ -70,6 +88,35 @@ def _mla_geometry(backend: Any) -> Geometry:
     )
 
 
+def _in_pages(geometry: Geometry, backend: Any) -> Geometry:
+    """With pages of the usual size, or of the smallest that the backend's kernels take."""
+    sizes: list[Any] = getattr(backend, "get_supported_kernel_block_sizes", list)()
+    # An int, or a `MultipleOf` one.
+    bases = [getattr(size, "base", size) for size in sizes]
+    usual = geometry.page_size
+    if any(usual % b == 0 if b is not s else usual == s for b, s in zip(bases, sizes, strict=True)):
+        return geometry
+    return replace(geometry, page_size=min(bases, default=usual))
+
+
+def cache_dtypes(backend: Any) -> tuple[str, ...]:
+    """Names of dtypes to try for its cache: that of the layer, else the quantized ones it lists."""
+    known = tuple(getattr(backend, "supported_kv_cache_dtypes", ()))
+    usual = ("auto",) if "auto" in known or not known else ()
+    others = tuple(name for name in known if name not in ("auto", "float16", "bfloat16"))
+    return usual + others or ("auto",)
+
+
+def _card(backend: Any) -> str:
+    """The generations of NVIDIA's cards that it is made for, in words; empty for any."""
+    capability = engine.find("vllm.platforms.interface:DeviceCapability")
+    asked = getattr(backend, "supports_compute_capability", None)
+    if asked is None or capability is None:
+        return ""
+    taken = [f"{major}.{minor}" for major, minor in _GENERATIONS if asked(capability(major, minor))]
+    return "" if len(taken) in (0, len(_GENERATIONS)) else ", ".join(taken)
+
+
 def _role(name: str) -> Any:
     return engine.find(f"vllm.v1.attention.backend:{name}")
 
@@ -82,18 +129,27 @@ def _is_a(cls: type, role: str) -> bool:
 def _backend_of(target: type) -> Any:
     """The backend that selects `target`: itself, or the first loaded one with this impl.
 
-    Raises LookupError.
+    An impl that its layer makes by itself runs with the backend that selects the nearest of its
+    bases. Raises Unavailable where there is none.
     """
     if _is_a(target, "AttentionBackend"):
         return target
     silent: list[str] = []
+    selected: dict[type, Any] = {}
     for backend in _descendants(_role("AttentionBackend")):
         impl, said = _impl_of(backend)
-        if impl is target:
-            return backend
+        selected.setdefault(impl, backend)
         silent.extend([said] if said else [])
+    if target in selected:
+        return selected[target]
+    for backend in (selected[base] for base in target.__mro__ if base in selected):
+        return type(backend.__name__, (backend,), {"get_impl_cls": staticmethod(lambda: target)})
+    children: list[type] = target.__subclasses__()
+    heirs = sorted({heir.__qualname__ for heir in children})
+    if heirs:
+        raise Unavailable(f"a base that no backend selects; its heirs: {', '.join(heirs)}")
     said = f"; these do not tell what they select: {', '.join(silent)}" if silent else ""
-    raise LookupError(f"no backend selects {target.__qualname__}{said}")
+    raise Unavailable(f"no backend selects it: it is a base, or its layer makes it{said}")
 
 
 def _impl_of(backend: Any) -> tuple[Any, str]:

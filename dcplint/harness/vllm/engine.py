@@ -9,6 +9,7 @@ import importlib
 import importlib.util
 import os
 import sys
+import traceback
 import types
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -17,6 +18,7 @@ from typing import Any
 
 from dcplint.harness.ledger import note_stub
 from dcplint.harness.standins import StandIns
+from dcplint.harness.vllm.substitutes import offer_flash_attention
 
 # What every attention backend imports, loaded once before probes are forked off. Those that a
 # release does not have are passed over.
@@ -65,13 +67,33 @@ def load(name: str) -> types.ModuleType | None:
     """
     _standins.unseal()
     try:
-        return _standins.import_module(name)
+        return _import(name)
     except ModuleNotFoundError as error:
         if error.name and (name + ".").startswith(error.name + "."):
             return None
         raise
     finally:
         _standins.seal()
+
+
+def _import(name: str) -> types.ModuleType:
+    """A module; one that imports in a circle is entered where the engine enters the circle."""
+    try:
+        return _standins.import_module(name)
+    except ImportError as error:
+        if "flash_attn" in str(error) and offer_flash_attention(sys.modules):
+            return _import(name)
+        if "partially initialized module" not in str(error):
+            raise
+        modules = [
+            frame.f_globals["__name__"]
+            for frame, _ in traceback.walk_tb(error.__traceback__)
+            if frame.f_code.co_name == "<module>"
+        ]
+        if modules[-1:] in ([], [name]):
+            raise
+        _standins.import_module(modules[-1])
+        return _standins.import_module(name)
 
 
 def note_standins() -> None:

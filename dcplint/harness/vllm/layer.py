@@ -16,7 +16,7 @@ from dcplint.harness.vllm import engine
 NAME = "model.layers.0.self_attn.attn"
 
 
-def make_layer(geometry: Geometry, placement: Placement) -> Any:
+def make_layer(geometry: Geometry, placement: Placement, cache_dtype: str) -> Any:
     """A layer as backends see it: of the engine's layer class, with what they ask of it.
 
     Builders pick their layers by class. The constructor, which wants a model, does not run.
@@ -40,7 +40,7 @@ def make_layer(geometry: Geometry, placement: Placement) -> Any:
         qk_nope_head_dim=geometry.v_head_dim,
         qk_rope_head_dim=geometry.head_dim - geometry.kv_lora_rank,
         v_head_dim=geometry.v_head_dim,
-        kv_cache_dtype="auto",
+        kv_cache_dtype=cache_dtype,
         prefill_backend=_Prefill(),
         attn_type="decoder",
         sliding_window=geometry.window or None,

@@ -11,10 +11,11 @@ import torch
 
 from dcplint.harness.contract import CommonAttentionMetadata
 from dcplint.harness.driver import Placement, Refused
-from dcplint.harness.ledger import Unavailable
+from dcplint.harness.ledger import Unavailable, note_stub
+from dcplint.harness.missing import describe
 from dcplint.harness.model import Geometry
 from dcplint.harness.vllm import engine
-from dcplint.harness.vllm.config import make_config
+from dcplint.harness.vllm.config import MAX_MODEL_LEN, MAX_TOKENS, TOPK, make_config
 from dcplint.harness.vllm.group import EngineGroup
 from dcplint.harness.vllm.layer import NAME, make_layer, make_merge
 from dcplint.harness.vllm.metadata import engine_metadata
@@ -26,26 +27,41 @@ class EngineSubject:
 
     owes_empty = False
     # Finite: the engine zeroes its caches, so that a backend may read what it then weighs with 0.
-    poison = 16384.0
+    poison: float = 16384.0
 
-    def __init__(self, backend: Any, geometry: Geometry, placement: Placement) -> None:
+    def __init__(
+        self, backend: Any, geometry: Geometry, placement: Placement, cache_dtype: str
+    ) -> None:
         self.geometry = geometry
         self.placement = placement
+        self.cache_dtype = cache_dtype
         impl_class = backend.get_impl_cls()
         builder_class = backend.get_builder_cls()
         fill_gaps([*impl_class.__mro__, *builder_class.__mro__, backend])
         engine.note_standins()
-        self._layer = make_layer(geometry, placement)
-        self._config = make_config(geometry, placement, {NAME: self._layer})
+        self._layer = make_layer(geometry, placement, cache_dtype)
+        self._config = make_config(geometry, placement, {NAME: self._layer}, cache_dtype)
         self._group = EngineGroup(
             placement.group, placement.dcp_rank, self._group_size(), self._enter
         )
         self._workspace = _make_workspace(placement.device)
+        # What a sparse layer's indexer selects: every token that a query may see.
+        is_sparse = getattr(backend, "is_sparse", bool)()
+        self._selected = _no_tokens(placement.device) if is_sparse else None
         self._enter()
         self._impl = self._make_impl(impl_class)
         self._layer.impl = self._impl
+        group = getattr(self._impl, "index_group", None)
+        if group is not None and self._selected is not None and placement.device == "cpu":
+            # Without room for what layers share each converts by itself, not in a stream of a card.
+            note_stub("impl.index_group without room for shared indices")
+            group.physical_topk_indices = self._selected[:0]
         spec = self._spec(backend)
-        self._cache, self._base = _make_cache(backend, spec, geometry, placement)
+        if not self._stored_dtype().is_floating_point:
+            self.poison = 85  # a byte
+        self._cache, self._base = _make_cache(
+            backend, spec, geometry, placement, self._stored_dtype(), cache_dtype
+        )
         self._layer.kv_cache = self._cache
         self.caches: tuple[torch.Tensor, ...] = (self._base,)
         self.slot_sizes: tuple[int, ...] = (
@@ -88,7 +104,7 @@ class EngineSubject:
             "num_kv_heads": self.geometry.num_kv_heads,
             "alibi_slopes": None,
             "sliding_window": self.geometry.window or None,
-            "kv_cache_dtype": "auto",
+            "kv_cache_dtype": self.cache_dtype,
             "logits_soft_cap": self.geometry.soft_cap or None,
             "attn_type": "decoder",
             "kv_sharing_target_layer_name": None,
@@ -106,10 +122,16 @@ class EngineSubject:
         unknown = [name for name in wanted if name not in options]
         if unknown:
             raise Unavailable(
-                f"its constructor wants {', '.join(unknown)}: not a standard subclass"
+                f"its constructor wants {', '.join(unknown)}, which a layer of its model gives"
             )
         with _refusing():
-            return cls(**options)
+            try:
+                return cls(**options)
+            except AssertionError as error:
+                if "sliding_window" not in describe(error) or self.geometry.window:
+                    raise
+                # Of window layers only: one that no probe fills.
+                return cls(**{**options, "sliding_window": MAX_MODEL_LEN})
 
     def _impl_options(self) -> dict[str, Any]:
         sinks = self.placement.sinks
@@ -128,13 +150,20 @@ class EngineSubject:
             "block_size": geometry.page_size,
             "num_kv_heads": 1 if mla else geometry.num_kv_heads,
             "head_size": geometry.head_dim,
-            "dtype": self.placement.dtype,
+            "dtype": self._stored_dtype(),
+            "cache_dtype_str": self.cache_dtype,
             "dcp_sharded": self.placement.dcp_world_size > 1,
         }
         given = inspect.signature(cls).parameters
         spec = cls(**{name: value for name, value in offered.items() if name in given})
         customize = getattr(backend, "customize_spec", None)
         return spec if customize is None else customize(spec)
+
+    def _stored_dtype(self) -> torch.dtype:
+        """Of what the cache is made."""
+        known = engine.find("vllm.utils.torch_utils:STR_DTYPE_TO_TORCH_DTYPE") or {}
+        stored: torch.dtype = known.get(self.cache_dtype, self.placement.dtype)
+        return stored
 
     def slots(self, common: CommonAttentionMetadata) -> None:
         """Slots are the runner's business."""
@@ -164,6 +193,7 @@ class MLASubject(EngineSubject):
             "kv_b_proj": None,
             "indexer": None,
             "q_pad_num_heads": None,
+            **({} if self._selected is None else {"topk_indices_buffer": self._selected}),
         }
 
     def _prepare_merge(self) -> None:
@@ -171,6 +201,14 @@ class MLASubject(EngineSubject):
             self._config, self.geometry, self.placement, self._impl, self._group
         )
         self._layer.dcp_manager = manager
+
+    def metadata(self, common: CommonAttentionMetadata) -> Any:
+        """See `Subject`."""
+        if self._selected is not None:
+            for token, position in enumerate(common.positions.tolist()):
+                seen = torch.arange(position + 1, dtype=torch.int32)
+                self._selected[token].fill_(-1)[: position + 1] = seen
+        return super().metadata(common)
 
     def write(self, key: torch.Tensor, value: torch.Tensor, slots: torch.Tensor) -> None:
         """See `Subject`. key: [T, 1, C + R], the latent row and the rotary one."""
@@ -181,7 +219,7 @@ class MLASubject(EngineSubject):
             key[:, :, rank:].contiguous(),
             self._cache,
             slots,
-            "auto",
+            self.cache_dtype,
             self._layer._k_scale,
         )
 
@@ -191,7 +229,11 @@ class MLASubject(EngineSubject):
         """See `Subject`."""
         self._enter()
         self._metadata = metadata
-        out, lse = self._impl.forward_mqa(query, self._cache, metadata, self._layer)
+        given: Any = query
+        if self.placement.dcp_world_size == 1:  # as the layer gives it where nothing is gathered
+            rank = self.geometry.kv_lora_rank
+            given = query[..., :rank], query[..., rank:]
+        out, lse = self._impl.forward_mqa(given, self._cache, metadata, self._layer)
         return out, lse
 
     def merge(self, out: torch.Tensor, lse: torch.Tensor) -> torch.Tensor:
@@ -246,18 +288,28 @@ def _refusing() -> Iterator[None]:
         raise Refused(str(error)) from error
 
 
+def _no_tokens(device: str) -> torch.Tensor:
+    return torch.full((MAX_TOKENS, TOPK), -1, dtype=torch.int32, device=device)
+
+
 def _make_workspace(device: str) -> Any:
     manager = engine.find("vllm.v1.worker.workspace:WorkspaceManager")
     return None if manager is None else manager(torch.device(device), 1)
 
 
 def _make_cache(
-    backend: Any, spec: Any, geometry: Geometry, placement: Placement
+    backend: Any,
+    spec: Any,
+    geometry: Geometry,
+    placement: Placement,
+    dtype: torch.dtype,
+    cache_dtype: str,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """The layer's cache as the engine lays it out, and its storage as one flat run of elements."""
     shape_of = getattr(backend, "get_kv_cache_shape", None)
     if shape_of is not None:
-        shape = shape_of(placement.num_pages, geometry.page_size, spec.num_kv_heads, spec.head_size)
+        sizes = (placement.num_pages, geometry.page_size, spec.num_kv_heads, spec.head_size)
+        shape = shape_of(*sizes, cache_dtype)
         try:
             order = backend.get_kv_cache_stride_order()
         except (AttributeError, NotImplementedError):
@@ -265,11 +317,9 @@ def _make_cache(
     else:
         in_bytes = engine.find("vllm.v1.kv_cache_interface:compute_layer_kv_cache_shape_bytes")
         *outer, content = in_bytes(spec, placement.num_pages)
-        shape = (*outer, content // placement.dtype.itemsize)
+        shape = (*outer, content // dtype.itemsize)
         order = tuple(range(len(shape)))
-    base = torch.empty(
-        tuple(shape[i] for i in order), dtype=placement.dtype, device=placement.device
-    )
+    base = torch.empty(tuple(shape[i] for i in order), dtype=dtype, device=placement.device)
     cache = base.permute(*(order.index(i) for i in range(len(order))))
     if geometry.is_mla and cache.dim() == 4:
         cache = cache.squeeze(1)  # as the layer binds it

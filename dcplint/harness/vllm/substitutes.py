@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from dcplint.harness.ledger import note_stub, note_substitute
+from dcplint.harness.ledger import Unavailable, note_stub, note_substitute
 from dcplint.harness.recorder import note_read
 
 
@@ -28,10 +28,26 @@ def fill_gaps(classes: Iterable[type]) -> None:
     for name in {c.__module__ for c in classes}:
         module = sys.modules[name]
         wanted = _global_names(module)
-        if "flash_attn_varlen_func" in wanted and not hasattr(module, "flash_attn_varlen_func"):
+        known = getattr(module, "flash_attn_varlen_func", flash_attn_varlen_func)
+        if "flash_attn_varlen_func" in wanted and known is flash_attn_varlen_func:
             for wanted_name, function in _FLASH_ATTENTION.items():
                 if wanted_name in wanted:
                     setattr(module, wanted_name, function)
+
+
+def offer_flash_attention(modules: dict[str, ModuleType]) -> bool:
+    """Let modules that import FlashAttention's functions find ours; whether that is news."""
+    package = "vllm.vllm_flash_attn"
+    if getattr(modules.get(package), "__file__", "") is None:
+        return False
+    for name in (package, f"{package}.flash_attn_interface"):
+        modules[name] = ModuleType(name)
+        modules[name].__dict__.update(_OFFERED, __file__=None, __path__=[])
+    utilities = modules.get("vllm.v1.attention.backends.fa_utils")
+    for name, function in _OFFERED.items():
+        if utilities is not None and not hasattr(utilities, name):
+            setattr(utilities, name, function)
+    return True
 
 
 def _global_names(module: ModuleType) -> frozenset[str]:
@@ -109,14 +125,25 @@ def flash_attn_varlen_func(
     return_softmax_lse: bool = False,
     out: torch.Tensor | None = None,
     s_aux: torch.Tensor | None = None,
-    **ignored: Any,
+    q_v: torch.Tensor | None = None,
+    cp_world_size: int = 1,
+    cp_rank: int = 0,
+    cp_tot_seqused_k: torch.Tensor | None = None,
+    **others: Any,
 ) -> Any:
     """FlashAttention's variable-length attention: out [T, H, Dv] and lse [H, T] in natural log.
 
     q: [T, H, D]. k, v: [S, Hkv, D] by `cu_seqlens_k`, or pages [pages, page size, Hkv, D] with a
     block table [B, pages] and `seqused_k` [B] tokens. As the kernel does, it takes a request's
     queries for the last ones of its keys, and at most `max_seqlen_k` keys. Pages read are recorded.
+
+    q_v: [T, H, Dv], queries that are scored against the values, as MLA has them. cp_*: the keys are
+    every `cp_world_size`-th of `cp_tot_seqused_k` [B], from `cp_rank` on. Raises Unavailable for an
+    option that would change the result and is not known here.
     """
+    unknown = [k for k, v in others.items() if v is not None and k not in _SAME_RESULT]
+    if unknown:
+        raise Unavailable(f"needs FlashAttention's kernel, of which {unknown[0]} is asked")
     note_substitute("flash_attn_varlen_func")
     tokens, heads, size = q.shape
     scale = size**-0.5 if softmax_scale is None else softmax_scale
@@ -130,12 +157,20 @@ def flash_attn_varlen_func(
         group = heads // keys.shape[1]
         keys = keys.float().repeat_interleave(group, dim=1)
         values = values.float().repeat_interleave(group, dim=1)
-        scores = torch.einsum("qhd,khd->hqk", q[start:end].float(), keys) * scale
+        scores = torch.einsum("qhd,khd->hqk", q[start:end].float(), keys)
+        if q_v is not None:
+            scores = scores + torch.einsum("qhd,khd->hqk", q_v[start:end].float(), values)
+        scores = scores * scale
         if softcap:
             scores = softcap * torch.tanh(scores / softcap)
-        at = torch.arange(keys.shape[0]) - (keys.shape[0] - (end - start))
+        total = keys.shape[0]
+        if cp_world_size > 1 and cp_tot_seqused_k is not None:
+            total = int(cp_tot_seqused_k[row])
+        at = torch.arange(keys.shape[0]) * cp_world_size + cp_rank - (total - (end - start))
         distance = torch.arange(end - start)[:, None] - at[None, :]
-        seen = distance >= 0 if causal else torch.ones_like(distance, dtype=torch.bool)
+        # A step of one query has no later key: the kernel takes causality as given.
+        masked = causal and (max_seqlen_q > 1 or cp_world_size == 1)
+        seen = distance >= 0 if masked else torch.ones_like(distance, dtype=torch.bool)
         left, right = window_size or (-1, -1)
         if left >= 0:
             seen &= distance <= left
@@ -190,18 +225,54 @@ def _flash_attention_version(*arguments: Any, **options: Any) -> int:
     return 2
 
 
+def _flash_attention_is_there(*arguments: Any, **options: Any) -> bool:
+    """In the shape of the reference."""
+    note_stub("is_flash_attn_varlen_func_available(), flash_attn_supports_mla() = True")
+    return True
+
+
 def _flash_attention_takes_sinks(*arguments: Any, **options: Any) -> bool:
     """So does the reference."""
     note_stub("flash_attn_supports_sinks() = True")
     return True
 
 
+def _compiled(*arguments: Any, **options: Any) -> None:
+    """What only a compiled FlashAttention can do."""
+    raise Unavailable("needs FlashAttention, compiled")
+
+
+def _is_version_2(version: int, *arguments: Any) -> bool:
+    """See `_flash_attention_version`."""
+    return version == _flash_attention_version()
+
+
+# Options of FlashAttention that say how it is computed, or that probes leave at 1.
+_SAME_RESULT = frozenset(
+    {
+        "deterministic",
+        "fa_version",
+        "k_descale",
+        "num_splits",
+        "q_descale",
+        "scheduler_metadata",
+        "v_descale",
+    }
+)
 _FLASH_ATTENTION: dict[str, Callable[..., Any]] = {
     "flash_attn_varlen_func": flash_attn_varlen_func,
     "get_scheduler_metadata": _no_schedule,
     "get_flash_attn_version": _flash_attention_version,
     "flash_attn_supports_sinks": _flash_attention_takes_sinks,
+    "flash_attn_supports_mla": _flash_attention_is_there,
+    "is_flash_attn_varlen_func_available": _flash_attention_is_there,
     "reshape_and_cache_flash": reshape_and_cache_flash,
+}
+_OFFERED: dict[str, Callable[..., Any]] = {
+    **_FLASH_ATTENTION,
+    "compile_flash_attn_varlen_func_from_specs": _compiled,
+    "is_fa_version_supported": _is_version_2,
+    "fa_version_unsupported_reason": lambda version: f"no FlashAttention {version} here",
 }
 _OPS: tuple[tuple[str, str, Callable[..., Any]], ...] = (
     ("_C_cache_ops", "reshape_and_cache_flash", reshape_and_cache_flash),
