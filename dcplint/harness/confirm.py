@@ -8,6 +8,7 @@ import shlex
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 import dcplint
@@ -20,6 +21,7 @@ from dcplint.harness.predict import FALLBACKS, PREDICTIONS, REBUILDS
 from dcplint.harness.verify import Progress, Selection, Verifier
 
 _ENGINE = "vllm"  # the one engine that has a driver here
+_MOST_USERS = 8  # files to load in search of a backend that uses a helper
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,11 +141,12 @@ def _target(
     """A backend that runs what the finding is about, or why there is none.
 
     It is looked for where the finding lies (`home`), then where its evidence does: a gap in a
-    runner shows in the builder that reads the field, a base's default in its heirs.
+    runner shows in the builder that reads the field, a base's default in its heirs. Then in the
+    files that name the finding's module: a run tells whether it comes to the helper.
     """
     reasons: list[str] = []
-    for at in _sites(finding):
-        path = _file(at, places)
+    sites = [_file(at, places) for at in _sites(finding)]
+    for path in dict.fromkeys((*sites, *islice(_users(home, places), _MOST_USERS))):
         if path is None:
             reasons.append("its file was not found")
             continue
@@ -162,6 +165,18 @@ def _sites(finding: Finding) -> dict[str, None]:
     """Files of the checked tree that may define a backend to run, the finding's own first."""
     places = (finding.location, *(e.location for e in finding.evidence))
     return dict.fromkeys(at.path for at in places if at.tree is Tree.PROJECT)
+
+
+def _users(home: Path, places: tuple[Path, ...]) -> Iterator[Path]:
+    """Files of the finding's folder and those above it, in its tree, that name its module."""
+    named = re.compile(rf"\b{re.escape(home.stem)}\b")
+    roots = [place.resolve() for place in places]
+    folders = [f for f in home.parents if any(f.is_relative_to(root) for root in roots)]
+    for folder in folders:
+        for path in sorted(folder.glob("*.py")):
+            text = path.read_text(encoding="utf-8", errors="replace")
+            if path != home and "Backend" in text and named.search(text):
+                yield path
 
 
 def _file(relative: str, places: tuple[Path, ...]) -> Path | None:

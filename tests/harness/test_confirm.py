@@ -8,6 +8,8 @@ import shutil
 import sys
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import jsonschema
 import pytest
@@ -15,6 +17,8 @@ import pytest
 import dcplint
 from dcplint.cli.main import main
 from dcplint.data import data_dir
+from dcplint.findings.model import Tree
+from dcplint.harness import confirm
 from dcplint.harness.job import Job
 from dcplint.harness.model import Signal
 from dcplint.harness.pool import Pool
@@ -192,3 +196,25 @@ def test_a_backend_that_is_none_is_a_usage_error(
 ) -> None:
     assert _run("--backend", backend) == 2
     assert capsys.readouterr().err == f"error: {message}\n"
+
+
+def test_a_helper_is_judged_by_a_backend_whose_file_names_its_module(tmp_path: Path) -> None:
+    package = tmp_path / "plugin" / "ops"
+    package.mkdir(parents=True)
+    helper = package / "lengths.py"
+    helper.write_text("def shard(seq_lens): ...\n")
+    (package / "other.py").write_text("class OtherBackend: ...\n")
+    user = package.parent / "backend.py"
+    user.write_text("from plugin.ops.lengths import shard\nclass Backend: ...\n")
+    asked: list[Path] = []
+
+    def backends(path: Path, home: Path, symbol: str) -> tuple[list[str], list[str]]:
+        asked.append(path)
+        return ([f"{path}:Backend"] if path == user else []), []
+
+    location = SimpleNamespace(path="plugin/ops/lengths.py", tree=Tree.PROJECT)
+    finding: Any = SimpleNamespace(location=location, evidence=(), symbol="shard")
+    verifier: Any = SimpleNamespace(backends=backends)
+    target, _ = confirm._target(finding, helper, (tmp_path,), verifier)
+    assert target == f"{user}:Backend"
+    assert asked == [helper, user]
