@@ -40,7 +40,7 @@ _COUNTED = (ast.Gt, ast.GtE, ast.Lt, ast.LtE, ast.Eq, ast.NotEq)
 _NUMBER = re.compile(r"(?:Optional\[)?(?:int|float|bool|str)\]?(?: *\| *None)?")
 _SCALAR = frozenset({"upper-bound", "queries"})  # what one number may stand for
 _ALIASES = 6  # names of names
-_STATES = 400  # places and conditions that are looked at for one variable
+_WORK = 4_000  # places and conditions that are looked at for one store
 _LEVELS = 2  # helpers of helpers that store
 
 
@@ -236,6 +236,10 @@ class _Alias:
     value: ast.expr | None = None
 
 
+class _TooMuchError(Exception):
+    """What a variable can be is more than is worth finding."""
+
+
 @dataclass(frozen=True)
 class _Test:
     """A test that decides whether a statement runs; compared by what it says."""
@@ -253,6 +257,7 @@ class _Aliases:
     given: frozenset[str]
     _seen: set[object] = field(default_factory=set)
     _exact: bool = False
+    _work: int = 0
 
     def stored(self, statement: ast.stmt, base: ast.expr) -> tuple[Path, ...]:
         """What a store into `base` goes into, on some way at least: paths from a parameter on.
@@ -263,11 +268,15 @@ class _Aliases:
             return ()
         for self._exact in (False, True):  # telling ways apart is dear, and seldom needed
             self._seen.clear()
-            found = [
-                alias
-                for node in self.function.graph.at(statement)
-                for alias in self._of(node, base, Conditions(), frozenset(), _ALIASES)
-            ]
+            self._work = 0
+            try:
+                found = [
+                    alias
+                    for node in self.function.graph.at(statement)
+                    for alias in self._of(node, base, Conditions(), frozenset(), _ALIASES)
+                ]
+            except _TooMuchError:
+                return ()
             others = [alias for alias in found if alias.path is None]
             if len(others) in (0, len(found)):
                 break
@@ -375,9 +384,9 @@ class _Aliases:
                 if known is None or (source, known) in seen:
                     continue
                 seen.add((source, known))
-                if len(seen) > _STATES:
-                    yield _Alias(None, tests)
-                    return
+                self._work += 1
+                if self._work > _WORK:
+                    raise _TooMuchError
                 before = _before(source, known)
                 if before is None:
                     continue

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from dcplint.facts.expressions import dotted_name
@@ -37,7 +37,7 @@ def tells(node: Definition, call: ast.Call, argument: str | None) -> bool:
     return said is True
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Mappings:
     """The mappings of one function, and what they hold under a key.
 
@@ -46,6 +46,7 @@ class _Mappings:
 
     node: Definition
     key: str
+    _held: dict[str, bool | None] = field(default_factory=dict)
 
     @cached_property
     def tested(self) -> frozenset[ast.AST]:
@@ -124,12 +125,14 @@ class _Mappings:
 
         What takes the key away counts only where it surely runs.
         """
-        said: bool | None = True
+        if name in self._held:
+            return self._held[name]  # `m = {**m, …}`: what it holds by then
+        self._held[name] = True
         for node in self._in_order:
             for change in self._changes(node, name, depth):
                 if change is True or node not in self.tested:
-                    said = change
-        return said
+                    self._held[name] = change
+        return self._held.pop(name)
 
     @cached_property
     def _in_order(self) -> list[ast.expr | ast.stmt]:

@@ -78,6 +78,16 @@ def test_names_of_names_end(tmp_path: Path) -> None:
     assert _stored(tmp_path, loop) == {("common", "seq_lens")}
 
 
+def test_what_can_be_too_much_is_not_known(tmp_path: Path) -> None:
+    ways = (
+        f"if self.f{n}:\n    a = b[1:]\nelif self.g{n}:\n    b = a if self.h{n} else c\n"
+        "else:\n    c, a = b, c.view(-1)\n"
+        for n in range(60)
+    )
+    body = "a = b = c = common.seq_lens\n" + "".join(ways) + "a -= [1]"
+    assert _stored(tmp_path, body) == set()
+
+
 def test_helpers_that_call_each_other_end(tmp_path: Path) -> None:
     body = "def one(x): two(x)\n\ndef two(y): one(y)\none(common.seq_lens)"
     assert _stored(tmp_path, body) == set()
