@@ -144,6 +144,39 @@ def test_an_impl_of_its_layer_runs_with_the_backend_of_its_base(
         driver._backend_of(_Root)
 
 
+class _MLAImpl(_Base):
+    """Of an MLA backend whose builder says that it takes several new tokens."""
+
+
+class _MLABackend(_Backends):
+    supported_dtypes = (torch.bfloat16,)
+
+    @staticmethod
+    def get_impl_cls() -> type:
+        return _MLAImpl
+
+    @staticmethod
+    def get_builder_cls() -> type:
+        return type("Builder", (), {"query_len_support": SimpleNamespace(name="VARLEN")})
+
+    @staticmethod
+    def get_supported_head_sizes() -> list[int]:
+        return [576]
+
+
+def test_an_mla_impl_is_given_one_new_token(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The builder makes a prefill of more where tokens go round in runs, which it never sees."""
+    roles = {
+        "AttentionBackend": _Backends,
+        "AttentionImplBase": _Base,
+        "MLAAttentionImpl": _MLAImpl,
+        "MLACommonBackend": _MLABackend,
+    }
+    monkeypatch.setattr(engine, "find", lambda place: roles.get(place.rpartition(":")[2]))
+    claims = driver.VllmDriver().claims(_MLABackend)
+    assert (claims.max_query_len, claims.dtypes) == (1, ("bfloat16",))
+
+
 class _Root:
     """A base of impls."""
 

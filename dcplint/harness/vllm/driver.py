@@ -42,13 +42,12 @@ class VllmDriver:
         is_mla = _is_a(impl, "MLAAttentionImpl")
         # What the constructor takes: one that cannot serve it raises, and so refuses.
         taken = () if is_mla else inspect.signature(impl.__init__).parameters
-        builder = backend.get_builder_cls()
-        support = getattr(builder, "query_len_support", None)
-        varlen = getattr(support, "name", "") == "VARLEN"
         return Claims(
             is_mla=is_mla,
             self_merging=not is_mla,
-            max_query_len=1 if is_mla and not varlen else _ANY_LENGTH,
+            # Whether several new tokens are a decode depends on the interleave; as a prefill, they
+            # take a path that is the layer's.
+            max_query_len=1 if is_mla else _ANY_LENGTH,
             window=False,  # the engine's caches refuse one under DCP
             soft_cap="logits_soft_cap" in taken,
             sinks="sinks" in taken,
