@@ -12,6 +12,7 @@ from dcplint.flow.dataclasses import constructor_argument
 from dcplint.flow.functions import Function, argument, callee_name
 from dcplint.flow.graph import Edge, Node, Role
 from dcplint.flow.types import classes_of
+from dcplint.source.tree import walk
 from dcplint.units.flow import UnitFlow
 from dcplint.units.lattice import LENGTHS, Counts, Mark, Space, Value
 from dcplint.units.roles import Role as Part
@@ -20,6 +21,11 @@ from dcplint.units.roles import role
 _STEPS = 4  # variables in terms of variables
 _CALLS = 2  # calls into calls
 _SHAPES = frozenset({"shape", "ndim", "dtype", "device", "numel", "size", "dim"})
+_PROCESSES = frozenset({"device_group", "cpu_group"})  # torch's own, of an engine's group
+_EXCHANGES = frozenset(
+    {"all_gather", "all_gather_into_tensor", "all_gather_object", "all_reduce", "all_to_all"}
+    | {"all_to_all_single", "barrier", "broadcast", "reduce_scatter", "reduce_scatter_tensor"}
+)  # of torch.distributed, told the processes by `group`
 _LENGTHS = LENGTHS | {Counts.PAGES, Counts.OTHER}
 
 
@@ -85,6 +91,39 @@ class Variance:
             source = self._variant(function, node, test, _STEPS)
             if source is not None:
                 yield Split(function, statement, test, source, collective)
+        for node in calls:
+            yield from self._within(function, node)
+
+    def _within(self, function: Function, node: Node) -> Iterator[Split]:
+        """The tests inside an expression: of `a if test else b`, and what an `and` or `or` asks."""
+        statement = node.statement
+        assert isinstance(statement, ast.stmt)
+        for inner in function.own_nodes[statement]:
+            if isinstance(inner, ast.IfExp):
+                sides = [self._exchanged(function, side) for side in (inner.body, inner.orelse)]
+                tests = [inner.test]
+            elif isinstance(inner, ast.BoolOp):
+                asked = [self._exchanged(function, value) for value in inner.values]
+                last = max((i for i, names in enumerate(asked) if names), default=0)
+                sides, tests = [asked[last] if last else {}, {}], inner.values[:last]
+            else:
+                continue
+            alone = [call for name, call in sides[0].items() if name not in sides[1]]
+            alone += [call for name, call in sides[1].items() if name not in sides[0]]
+            for test in tests if alone else ():
+                source = self._variant(function, node, test, _STEPS)
+                if source is not None:
+                    yield Split(function, statement, test, source, alone[0])
+                    break
+
+    def _exchanged(self, function: Function, node: ast.expr) -> dict[str, ast.Call]:
+        """The collectives that an expression runs, by name, with a call to show."""
+        found: dict[str, ast.Call] = {}
+        for call in walk(node):
+            if isinstance(call, ast.Call):
+                for name in self._run_by(function, call):
+                    found.setdefault(name, call)
+        return found
 
     # Collectives
 
@@ -118,6 +157,10 @@ class Variance:
         if name in self._collectives and isinstance(call.func, ast.Attribute):
             if self._is_group(function, call.func.value):
                 return name
+        told = next((k.value for k in call.keywords if k.arg == "group"), None)
+        if name in _EXCHANGES and isinstance(told, ast.Attribute) and told.attr in _PROCESSES:
+            if self._is_group(function, told.value):
+                return name
         return ""
 
     @cached_property
@@ -125,7 +168,7 @@ class Variance:
         """The functions that run a collective with DCP on, themselves or by others, and which."""
         universe, scenario = self.units.universe, self.units.scenario
         found: dict[Function, frozenset[str]] = {}
-        for name in sorted(self._collectives | self._merge_names):
+        for name in sorted(self._collectives | self._merge_names | _EXCHANGES):
             for site in universe.calls_of(name):
                 exchange = self._exchange(site.function, site.call)
                 if exchange and scenario.can_run(site.function, site.statement):
@@ -302,7 +345,7 @@ class Variance:
             return
         if isinstance(node, ast.Call):
             name = callee_name(node)
-            if name in self._collectives or name in self._merge_names:
+            if name in self._collectives | self._merge_names | _EXCHANGES:
                 return
             if name in _SHAPES or name in ("len", "isinstance", "hasattr"):
                 return
