@@ -218,9 +218,8 @@ class Graph:
         ends: list[Edge] = []
         way = Edge(here)
         for case in node.cases:
-            is_none = isinstance(case.pattern, ast.MatchSingleton) and case.pattern.value is None
-            if is_none and case.guard is None:
-                test = ast.Compare(node.subject, [ast.Is()], [ast.Constant(None)])
+            test = _comparison(node.subject, case.pattern) if case.guard is None else None
+            if test is not None:
                 inside, way = Edge(here, test, True), Edge(here, test, False)
             else:
                 inside = way
@@ -270,6 +269,16 @@ def _suppresses(context: ast.expr) -> bool:
 
 def _catches_all(handler: ast.ExceptHandler) -> bool:
     return handler.type is None or getattr(handler.type, "id", "") in _BROAD
+
+
+def _comparison(subject: ast.expr, pattern: ast.pattern) -> ast.Compare | None:
+    """What a pattern that is one value asks, as a comparison."""
+    if isinstance(pattern, ast.MatchValue):
+        return ast.copy_location(ast.Compare(subject, [ast.Eq()], [pattern.value]), pattern)
+    if isinstance(pattern, ast.MatchSingleton):
+        value = ast.Constant(pattern.value)
+        return ast.copy_location(ast.Compare(subject, [ast.Is()], [value]), pattern)
+    return None
 
 
 def _always_matches(pattern: ast.pattern) -> bool:
