@@ -205,6 +205,8 @@ class Verifier:
         """Confirmed by the last run's fault, unless that has nothing to do with DCP."""
         if self._pool.engine and (prediction.alone or fault.signal in _ENDED):
             (alone,) = self._run([replace(base, probe=ALONE)], control)
+            if alone.execution is Execution.NOT_RUN:
+                return self._not_run(base, "; ".join(alone.notes))
             if alone.worst is not None:
                 detail = alone.worst.detail
                 if alone.worst.signal in _ENDED:

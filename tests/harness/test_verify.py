@@ -33,6 +33,7 @@ class MadeUp:
         self.lacking, self.card = "", ""
         self.dtypes: list[str] = []
         self.float32_fails = False
+        self.unrun: tuple[str, ...] = ()
 
     def describe(self, target: str, world_size: int) -> dict[str, Any]:
         claims = {"is_mla": False, "card": self.card, "dtypes": self.dtypes}
@@ -43,6 +44,9 @@ class MadeUp:
             if job.target == GQA_CONTROL:
                 assert not job.site
                 yield index, make_run(job, (), Execution.INTERPRETED, 0.0)
+                continue
+            if job.probe in self.unrun:
+                yield index, make_run(job, (), Execution.NOT_RUN, 0.0, ("needs a compiled op",))
                 continue
             fault = self.faults.get(job.probe)
             if self.float32_fails and job.dtype == "float32":
@@ -154,3 +158,10 @@ def test_what_is_missing_names_the_card_that_the_backend_is_made_for() -> None:
     assert said.reason.endswith("; made for compute capability 9.0")
     pool.lacking = "needs a card"
     assert _verdict(pool).reason == "needs a card"
+
+
+def test_what_one_rank_alone_cannot_run_is_no_fault_of_sharding() -> None:
+    pool = MadeUp(Path(), ragged_i16=Signal.ERROR)
+    pool.unrun = (ALONE,)
+    said = _verdict(pool)
+    assert (said.execution, said.reason) == (Execution.NOT_RUN, "needs a compiled op")
