@@ -72,6 +72,9 @@ def test_names_that_say_another_thing(tmp_path: Path) -> None:
         "        paged(lens, self.n, self.me)\n"
         "        rebound(lens, self.n, self.me)\n"
         "        around(self.heads, self.n, self.me)\n"
+        "        kept(lens, self.n, self.me)\n"
+        "        self.later = kept\n"
+        "\ndef kept(x, of, at):\n    return x // of - at\n"
         "\ndef paged(max_block, of, at):\n    return max_block // of - at\n"
         "\ndef rebound(x, of, at):\n    x = x - 1\n    return rebound(x // of - at, of, at)\n"
         "\ndef around(y, of, at):\n    return around(y, of, at) + y // of - at\n"
@@ -80,7 +83,7 @@ def test_names_that_say_another_thing(tmp_path: Path) -> None:
     (context,) = contexts(tmp_path, "vllm==0.30.0")
     found = {
         name: [said for _, said in context.ranks.dealt.named(function)]
-        for name in ("paged", "rebound", "around")
+        for name in ("paged", "rebound", "around", "kept")
         for function in context.ranks.universe.named(name)
     }
-    assert found == {"paged": ["len_0"], "rebound": [], "around": []}
+    assert found == {"paged": ["len_0"], "rebound": [], "around": [], "kept": []}
