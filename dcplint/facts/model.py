@@ -67,6 +67,12 @@ class Binding:
     value: Expression | None = None
     conditions: tuple[Condition, ...] = ()
 
+    @property
+    def last_part(self) -> str:
+        """The last part of the name that it stands for."""
+        text = self.value.text if self.value is not None else self.target
+        return text.rpartition(".")[2]
+
 
 class Setting(enum.Enum):
     """By what means an attribute gets a value."""

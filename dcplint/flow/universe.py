@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from dcplint.facts.expressions import dotted_name
 from dcplint.facts.model import Source
@@ -131,12 +132,31 @@ class Universe(Listing):
                         yield CallSite(heir, statement, call)
 
     def _possible_calls(self, target: Function) -> Iterator[CallSite]:
-        """The calls by its name, without those of other classes' own methods: by text, unparsed."""
-        name = target.node.name
-        for index in self._calling(name):
-            _, _, owner, text = self.entries[index]
-            if owner is None or self._are_related(owner, target.owner) or _is_called(text, name):
-                yield from self._calls_in(index, name)
+        """The calls by its names, but for other classes' own methods: by text, unparsed."""
+        for name in self._names_of(target):
+            for index in self._calling(name):
+                _, _, owner, text = self.entries[index]
+                related = owner is None or self._are_related(owner, target.owner)
+                if related or _is_called(text, name):
+                    yield from self._calls_in(index, name)
+
+    def _names_of(self, target: Function) -> list[str]:
+        """What a function is called where it is defined, and what modules call it elsewhere."""
+        names = [target.node.name]
+        if target.owner is None:
+            for name in names:  # grows: what is renamed may be renamed again
+                names += sorted(self._renamed.get(name, set()) - set(names))
+        return names
+
+    @cached_property
+    def _renamed(self) -> dict[str, set[str]]:
+        """The names that imports and assignments of modules give to what has another name."""
+        found: dict[str, set[str]] = {}
+        for module in self.modules:
+            for binding in module.facts.bindings:
+                if binding.last_part != binding.name:
+                    found.setdefault(binding.last_part, set()).add(binding.name)
+        return found
 
     def _are_related(self, one: ClassSymbol, other: ClassSymbol | None) -> bool:
         if other is None:

@@ -261,10 +261,10 @@ class Program:
         if names not in self._spellings:
             self._load_wrappers()
             renamed = [
-                (binding.name, last)
+                (binding.name, binding.last_part)
                 for module in self.modules.loaded(Tree.PROJECT)
                 for binding in module.facts.bindings
-                if (last := _last_part(binding)) != binding.name
+                if binding.last_part != binding.name
             ]
             found, before = set(names), 0
             while len(found) > before:
@@ -310,11 +310,6 @@ class Program:
     def location_of(self, symbol: ClassSymbol) -> Location:
         """The header of a class."""
         return self.location(symbol.module, symbol.facts.position)
-
-
-def _last_part(binding: Binding) -> str:
-    value = binding.value.text if binding.value is not None else binding.target
-    return value.rpartition(".")[2]
 
 
 def _place(module: Module) -> ModulePlace:
