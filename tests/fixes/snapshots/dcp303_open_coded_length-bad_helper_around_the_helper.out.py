@@ -51,3 +51,15 @@ class WrappingBuilder(AttentionMetadataBuilder):
     def of_every_rank(self, batch: CommonAttentionMetadata):
         lens = batch.dcp_local_seq_lens
         return portion(lens, self.dcp_world_size, None, self.interleave)  # expect: DCP303
+
+    def first_rows(self, share, batch: CommonAttentionMetadata):
+        return share - batch.max_query_len  # expect: DCP303
+
+    def handed_on(self, batch: CommonAttentionMetadata):
+        return self.first_rows(batch.dcp_local_seq_lens, batch)
+
+    def once_more(self, share):
+        return get_dcp_local_seq_lens(share, self.dcp_world_size, self.dcp_rank, self.interleave)
+
+    def anew(self, batch: CommonAttentionMetadata):
+        return self.once_more(batch.dcp_local_seq_lens)  # expect: DCP303
