@@ -45,7 +45,6 @@ variable. Stores by kernels are not followed.
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 from functools import partial
 
@@ -56,7 +55,7 @@ from dcplint.facts.expressions import shorten
 from dcplint.facts.positions import position
 from dcplint.findings.model import Evidence, Finding, Severity
 from dcplint.flow.functions import callee_name
-from dcplint.flow.stores import Store, shared_stores
+from dcplint.flow.stores import Store, shared_stores, storing
 from dcplint.program.program import Program
 from dcplint.program.reach import refusing_impls
 from dcplint.program.symbols import ClassSymbol
@@ -71,15 +70,15 @@ RULE = Rule(
 )
 
 _READERS = frozenset({"builder", "impl"})
-_ANY = re.compile("")
 _IDEMPOTENT = frozenset({"clamp_", "clamp_min_", "clamp_max_"})
 
 
 def check(context: Context) -> Iterator[Finding]:
     """Yield a finding per function and tensor that a builder or impl stores into."""
     flow, program = context.fields, context.program
+    stores = storing(flow.universe)
     for field in flow.fields:
-        for function in flow.universe.matching(_ANY, partial(_reads, program)):
+        for function in flow.universe.matching(stores, partial(_reads, program)):
             owner = function.owner
             assert owner is not None
             told: set[str | ast.stmt] = set()

@@ -82,7 +82,9 @@ def check(context: Context) -> Iterator[Finding]:
     """Yield a finding per statement in which the host waits for a length."""
     if not any(length.on_device for length in context.contract.lengths):
         return
-    for function in context.fields.universe.matching(_MAY_READ, lambda o: may_serve(context, o)):
+    for function in context.fields.universe.matching(
+        _MAY_READ.search, lambda o: may_serve(context, o)
+    ):
         if function.module.tree is not Tree.PROJECT or not serves_under_dcp(context, function):
             continue
         for statement in function.homes:

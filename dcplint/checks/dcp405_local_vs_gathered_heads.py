@@ -223,7 +223,7 @@ def _finding(context: Context, fault: _Fault) -> Finding:
 
 
 def _multiplied_twice(context: Context) -> Iterator[Finding]:
-    for function in dict.fromkeys(context.fields.universe.matching(_TIMES_HEADS)):
+    for function in dict.fromkeys(context.fields.universe.matching(_TIMES_HEADS.search)):
         if function.module.tree is not Tree.PROJECT:
             continue
         for statement, nodes in function.own_nodes.items():

@@ -177,15 +177,15 @@ class Listing:
 
     def matching(
         self,
-        pattern: re.Pattern[str],
+        suits: Callable[[str], object],
         wanted: Callable[[ClassSymbol | None], bool] = lambda owner: True,
     ) -> Iterator[Function]:
-        """Every function, nested ones included, whose outermost function's text matches.
+        """Every function, nested ones included, whose outermost function's text suits.
 
         wanted: which classes' methods are looked at (None: functions of no class).
         """
         for index, (_, _, owner, text) in enumerate(self.entries):
-            if wanted(owner) and pattern.search(text):
+            if wanted(owner) and suits(text):
                 yield from self.functions_of(index)
 
     def heirs(self, owner: ClassSymbol, name: str) -> Iterator[Function]:

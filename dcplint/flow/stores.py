@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property, partial
 
 from dcplint.contracts.model import ContractField
 from dcplint.flow.conditions import (
@@ -24,6 +24,7 @@ from dcplint.flow.functions import Function, argument, callee_name
 from dcplint.flow.graph import Node, Role
 from dcplint.flow.scenario import Scenario
 from dcplint.flow.types import classes_of
+from dcplint.flow.universe import Universe
 from dcplint.flow.values import unpacked
 from dcplint.flow.walk import bindings, definitions_at
 from dcplint.source.tree import walk
@@ -36,6 +37,7 @@ _PARTS = frozenset({"split", "chunk", "tensor_split", "unbind", "split_with_size
 _COPIES = frozenset({"clone", "copy", "deepcopy"})
 _NO_STORES = frozenset({"requires_grad_", "share_memory_"})
 _STORING = re.compile(r"[-+*/|&@%]=|\]\s*=(?!=)|[a-z]_\(|\bout\s*=")
+_CALLED = re.compile(r"\b(\w+)\(")
 _COUNTED = (ast.Gt, ast.GtE, ast.Lt, ast.LtE, ast.Eq, ast.NotEq)
 _NUMBER = re.compile(r"(?:Optional\[)?(?:int|float|bool|str)\]?(?: *\| *None)?")
 _SCALAR = frozenset({"upper-bound", "queries"})  # what one number may stand for
@@ -57,6 +59,20 @@ class Store:
     record: str
     attribute: str
     by: tuple[Function, ast.stmt] | None = None
+
+
+def storing(universe: Universe) -> Callable[[str], bool]:
+    """Whether a function seems to store into something, or to call what does: by its text."""
+    calls_one = cache(partial(_seems_to_store, universe))
+
+    def seems(text: str) -> bool:
+        return _STORING.search(text) is not None or any(map(calls_one, _CALLED.findall(text)))
+
+    return seems
+
+
+def _seems_to_store(universe: Universe, name: str) -> bool:
+    return any(_STORING.search(text) for text in universe.listed(name))
 
 
 def shared_stores(flow: FieldFlow, function: Function, field: ContractField) -> Iterator[Store]:
@@ -136,16 +152,11 @@ class _Search:
                 for path in aliases.stored(statement, target):
                     yield statement, target, path, None
             for call in function.calls.get(statement, ()) if levels else ():
-                if not self._may_store(callee_name(call)):
+                if not _seems_to_store(self.flow.universe, callee_name(call)):
                     continue
                 for passed in (*call.args, *(keyword.value for keyword in call.keywords)):
                     for path in aliases.stored(statement, passed):
                         yield from self._by_helper(function, statement, call, passed, path, levels)
-
-    def _may_store(self, name: str) -> bool:
-        """Whether a function called `name` looks as if it stored into something."""
-        listed = self.flow.universe.listed(name)
-        return any(_STORING.search(text) for text in listed)
 
     def _by_helper(
         self,
