@@ -97,26 +97,21 @@ def check(context: Context) -> Iterator[Finding]:
             value = context.units.value(sink.function, sink.statement, sink.node)
             if isinstance(value, Value) and value.unit.space is Space.ALL_RANKS:
                 if context.fields.tracer.can_run(sink.function, sink.statement):
-                    yield _of_every_rank(context, sink, value)
+                    yield _finding(context, sink, value)
     for unbound in unbound_calls(context.units):
         if runs_under_dcp(context, unbound.function, unbound.statement):
             yield _left_out(context, unbound)
 
 
 def _finding(context: Context, sink: Sink, value: Value) -> Finding:
+    shown, due = shorten(sink.node), sink.unit
+    if value.unit.space is Space.ALL_RANKS:
+        said = f"gives {sink.taker} `{shown}`, the lengths of every rank, where the {due} is due"
+    else:
+        asked = f"{sink.taker}, which wants the {due} under DCP"
+        said = f"passes the {value.unit} `{shown}` for {asked}"
     return RULE.finding(
-        f"`{sink.function.qualname}` passes the {value.unit} `{shorten(sink.node)}` for "
-        f"{sink.taker}, which wants the {sink.unit} under DCP",
-        context.program.location(sink.function.module, position(sink.node)),
-        symbol=sink.function.qualname,
-        evidence=(*trail(context, value), wanted(sink)),
-    )
-
-
-def _of_every_rank(context: Context, sink: Sink, value: Value) -> Finding:
-    return RULE.finding(
-        f"`{sink.function.qualname}` gives {sink.taker} `{shorten(sink.node)}`, the lengths of "
-        f"every rank, where the {sink.unit} is due",
+        f"`{sink.function.qualname}` {said}",
         context.program.location(sink.function.module, position(sink.node)),
         symbol=sink.function.qualname,
         evidence=(*trail(context, value), wanted(sink)),

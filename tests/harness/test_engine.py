@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import runpy
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -57,8 +59,7 @@ def test_an_assertion_without_words_and_a_missing_key_are_quoted(tmp_path: Path)
     for number, statement in enumerate(statements):
         path = tmp_path / f"backend{number}.py"
         path.write_text(f"buffer = None\n{statement}\n")
-        code = compile(path.read_text(), str(path), "exec")
-        said = missing.describe(_raised(lambda: exec(code, {})))  # noqa: B023
+        said = missing.describe(_raised(partial(runpy.run_path, str(path))))
         assert statement.removeprefix("assert ") in said
         assert said.endswith(f"at backend{number}.py:2")
 
@@ -74,8 +75,7 @@ def test_whose_card_is_missing(tmp_path: Path) -> None:
     for name, maker in (("cutlass", "NVIDIA"), ("rocm_attn", "AMD")):
         path = tmp_path / f"{name}.py"
         path.write_text("raise AssertionError('Torch not compiled with CUDA enabled')\n")
-        code = compile(path.read_text(), str(path), "exec")
-        said = missing.lacking(_raised(lambda: exec(code, {})))  # noqa: B023
+        said = missing.lacking(_raised(partial(runpy.run_path, str(path))))
         assert said.startswith(f"needs a card of {maker} and a torch built for it, `raise ")
 
 
