@@ -40,8 +40,9 @@ class MyBuilder(AttentionMetadataBuilder):
 The builder, with as many prefills as make the quotient odd.
 
 ## Known limits
-Only what a sum, a length or a shape counts is known to vary with the batch; a divisor that comes
-from the configuration may always divide. What reaches the assertion through a call is left alone.
+Only what is summed or counted in a tensor is known to vary with the batch: a shape, or the length
+of a list, may be the configuration's, and always divide. What reaches the assertion through a call
+is left alone.
 """
 
 from __future__ import annotations
@@ -56,6 +57,7 @@ from dcplint.facts.positions import position
 from dcplint.findings.model import Evidence, Finding, Role, Severity
 from dcplint.flow.functions import Function, callee_name
 from dcplint.flow.graph import Node
+from dcplint.flow.scenario import Scenario
 from dcplint.flow.walk import definitions
 from dcplint.source.location import Tree
 from dcplint.source.tree import walk
@@ -69,8 +71,8 @@ RULE = Rule(
     probe="none: it takes an engine's whole builder, with as many prefills as leave a remainder",
 )
 
-_ASSERTS = re.compile(r"\bassert\b[^\n]*%")
-_COUNTS = frozenset({"sum", "item", "numel", "count_nonzero", "len"})
+_ASSERTS = re.compile(r"\bassert\b[^%]*%")
+_COUNTS = frozenset({"sum", "item", "numel", "count_nonzero"})
 _EITHER = frozenset({"min", "max"})
 _STEPS = 4  # names in terms of names
 
@@ -107,7 +109,9 @@ def _findings(
     context: Context, function: Function, statement: ast.Assert, remainder: ast.BinOp
 ) -> Iterator[Finding]:
     scenario = context.fields.tracer.scenario
-    if not scenario.is_size(function, remainder.right) or _is_seen_to(function, remainder):
+    if not scenario.is_size(function, remainder.right) or _is_seen_to(
+        scenario, function, remainder
+    ):
         return
     if not context.fields.tracer.can_run(function, statement):
         return
@@ -131,11 +135,18 @@ def _findings(
             return
 
 
-def _is_seen_to(function: Function, remainder: ast.BinOp) -> bool:
+def _is_seen_to(scenario: Scenario, function: Function, remainder: ast.BinOp) -> bool:
     """Whether the same remainder is looked at elsewhere: to round, or to go another way."""
-    said = ast.dump(remainder)
-    found = (n for nodes in function.own_nodes.values() for n in nodes if isinstance(n, ast.BinOp))
-    return sum(ast.dump(node) == said for node in found) > 1
+    amount = ast.dump(remainder.left)
+    return any(
+        isinstance(node, ast.BinOp)
+        and isinstance(node.op, ast.Mod)
+        and node is not remainder
+        and ast.dump(node.left) == amount
+        and scenario.is_size(function, node.right)
+        for nodes in function.own_nodes.values()
+        for node in nodes
+    )
 
 
 def _quotient(
@@ -169,11 +180,9 @@ def _quotient(
 def _is_counted(function: Function, place: Node, node: ast.expr, steps: int) -> bool:
     """Whether a number is counted in tensors of the batch, wherever it comes from."""
     if isinstance(node, ast.Call):
-        if callee_name(node) == "int" and len(node.args) == 1:
-            return _is_counted(function, place, node.args[0], steps)
+        if callee_name(node) in {*_EITHER, "int"}:
+            return any(_is_counted(function, place, argument, steps) for argument in node.args)
         return callee_name(node) in _COUNTS
-    if isinstance(node, ast.Subscript):
-        return isinstance(node.value, ast.Attribute) and node.value.attr == "shape"
     if not isinstance(node, ast.Name) or not steps:
         return False
     found = list(definitions(function, place, node.id))
