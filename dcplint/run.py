@@ -8,13 +8,13 @@ import time
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dcplint import disk, prefixed
+from dcplint import disk, prefixed, progress
 from dcplint.checks.base import Context, Registered, all_rules
 from dcplint.compare.states import ClassState, states
 from dcplint.errors import UserError
@@ -60,14 +60,18 @@ def run_checks(options: RunOptions) -> Report:
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """Everything that one run says of a tree."""
+    """Everything that one run says of a tree, but for the lines of its files."""
 
     report: Report
     states: tuple[ClassState, ...]
 
 
-def survey(options: RunOptions) -> Survey:
-    """Findings and promises of what `options` names. Raises UserError."""
+def surveys(sides: Sequence[RunOptions]) -> list[Survey]:
+    """What there is to say of each of some trees, by a process each. Raises UserError."""
+    return spread(_survey, sides, len(sides))
+
+
+def _survey(options: RunOptions) -> Survey:
     started = time.perf_counter()
     with _without_collector():
         trees = open_trees(options)
@@ -78,7 +82,13 @@ def survey(options: RunOptions) -> Survey:
             for state in states(program)
         )
         shown = tuple(prefixed.state(s, t.prefix) for s, t in found if t.in_focus(s.location.path))
-        return Survey(_report(options, trees, started), shown)
+        report = _report(options, trees, started)
+    return Survey(replace(report, lines=_unread), shown)
+
+
+def _unread(place: Location) -> Sequence[str]:
+    """The lines of a file, where none are shown: those of whole trees would have to travel."""
+    return ()
 
 
 def _report(options: RunOptions, trees: list[Checked], started: float) -> Report:
@@ -195,6 +205,7 @@ def _checked(tree: Checked, rules: list[Registered], jobs: int) -> Iterator[_Fou
 def _family(context: Context, place: str, rules: list[Registered]) -> _Found:
     found = _Found([], [], context.program.modules.broken)
     for registered in rules:
+        progress.at(f"{registered.rule.code} {registered.rule.name}, {place}")
         found.failures.extend(_run(registered, context, place, found.findings))
     return found
 

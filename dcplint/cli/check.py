@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
-from dcplint import cache, disk
+from dcplint import cache, disk, progress
 from dcplint.cli import options, output, streams
 from dcplint.errors import UserError
 from dcplint.findings.model import Severity
@@ -210,7 +210,8 @@ def command(
             changes = output.joined(fixed.diff(output.from_here))
             streams.write(changes)
             return int(bool(changes))
-        report = run_checks(run_options)
+        with progress.shown(not quiet):
+            report = run_checks(run_options)
         view = output.view_for(color, os.environ, to_file=to_file, summary=not quiet)
         lines = counts(report, view) if statistics else FORMATS[style](report, view)
         said = output.joined(lines)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import click
 
+from dcplint import progress
 from dcplint.cli import options, output
 from dcplint.errors import UserError
 from dcplint.report.difference import FORMATS
@@ -57,7 +58,7 @@ def command(
     from dcplint.findings.catalogue import Catalogue
     from dcplint.report.difference import Difference, Side
     from dcplint.report.escape import printable
-    from dcplint.run import survey
+    from dcplint.run import surveys
     from dcplint.run_options import RunOptions
 
     catalogue = Catalogue(registered.rule for registered in all_rules())
@@ -76,9 +77,9 @@ def command(
         packs=(*config.packs, *packs),
         may_be_empty=True,
     )
-    with ExitStack() as stack:
+    with progress.shown(), ExitStack() as stack:
         trees = [_tree(name, stack) for name in (base, head or ".")]
-        old, new = (survey(replace(both, paths=(tree,))) for tree in trees)
+        old, new = surveys([replace(both, paths=(tree,)) for tree in trees])
     if not old.report.files and not new.report.files:
         raise UserError("no Python files found on either side")
     names = base, head or ("." if Path(base).is_dir() else "the work tree")
