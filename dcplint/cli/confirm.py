@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
@@ -104,8 +105,12 @@ def command(
             template = Job.from_repro(repro)
         except ValueError as error:
             raise UserError(f"--repro: {error}") from error
-    if backend:
-        _require_backend(backend)
+    target = backend or template.target
+    if target:
+        _require_backend(target)
+        # Whose configuration counts is the target's own, wherever its id is run again.
+        place = Path(target.rpartition(":")[0])
+        paths = paths or ((place,) if place.suffix == ".py" else ())
     only = _selection(probe, interleave)
     config = configuration(paths)
     named = _named(engine)
@@ -119,10 +124,7 @@ def command(
     if not quiet:
         click.echo("note: confirm runs the checked code, in processes of its own", err=True)
     judged = None if report is None else frozenset(e.name for e in report.engines)
-    checked = paths or (Path(),)
-    if report is None:
-        checked = (*checked, Path((backend or template.target).rpartition(":")[0]))
-    root = find_engine(checked, engine_path, judged)
+    root = find_engine(paths or (Path(),), engine_path, judged)
     if root is None and not quiet:
         for line in _how_to_fetch(named or config.engine):
             click.echo(line, err=True)
@@ -134,15 +136,15 @@ def command(
         drivers=config.harness.drivers,
     ) as pool:
         if report is None:
-            target = replace(template, target=backend or template.target)
+            template = replace(template, target=target)
             if repro:
-                return _show_runs(pool, [target])
+                return _show_runs(pool, [template])
             try:
-                names = pool.describe(target.target, target.world_size)["probes"]
+                names = pool.describe(target, template.world_size)["probes"]
             except PoolError as error:
-                raise UserError(f"{target.target} cannot be run: {error}") from error
+                raise UserError(f"{target} cannot be run: {error}") from error
             chosen = [n for n in names if only is None or only(n)]
-            return _show_runs(pool, [replace(target, probe=n) for n in chosen])
+            return _show_runs(pool, [replace(template, probe=n) for n in chosen])
         progress = _Progress(len(report.findings), quiet)
         places = tuple(dict.fromkeys(_places(paths or (Path(),))))
         settled = []
@@ -157,8 +159,8 @@ def command(
         _fix(report, tuple(upheld.values()), paths or (Path(),), quiet)
     if output_format == "github":
         output.add_job_summary(report, os.environ)
-    again = "" if engine_path is None else f"--engine-path {engine_path} "
-    output.print_lines(_render(report, settled, output_format, color, again))
+    given = () if engine_path is None else ("--engine-path", str(engine_path.resolve()))
+    output.print_lines(_render(report, settled, output_format, color, given))
     wanted = {"confirmed", "inconclusive"} if strict else {"confirmed"}
     return int(any(s.confirmation.verdict.value in wanted for s in settled))
 
@@ -263,17 +265,21 @@ class _Progress:
 
 
 def _render(
-    report: Report, settled: list[Settled], output_format: str, color: str, again: str
+    report: Report,
+    settled: list[Settled],
+    output_format: str,
+    color: str,
+    given: tuple[str, ...],
 ) -> Iterator[str]:
     if output_format == "text":
-        yield from _table(report, settled, again)
+        yield from _table(report, settled, given)
         return
     view = output.view_for(color, os.environ, to_file=False, summary=False)
     yield from FORMATS[output_format](report, view)
 
 
-def _table(report: Report, settled: list[Settled], again: str) -> Iterator[str]:
-    """again: the options that a verdict's id needs to be run again."""
+def _table(report: Report, settled: list[Settled], given: tuple[str, ...]) -> Iterator[str]:
+    """given: the options that a verdict's id needs to be run again."""
     rows = [("verdict", "execution", "finding", "what was measured")]
     for one in settled:
         said, finding = one.confirmation, one.finding
@@ -293,9 +299,9 @@ def _table(report: Report, settled: list[Settled], again: str) -> Iterator[str]:
     for verdict in ("confirmed", "refuted", "inconclusive"):
         count = sum(s.confirmation.verdict.value == verdict for s in settled)
         yield f"{count} {verdict}"
-    for one in settled:
-        if one.confirmation.verdict.value == "confirmed" and one.confirmation.repro:
-            yield f"again: dcplint confirm {again}--repro {one.confirmation.repro}"
+    repros = (s.confirmation.repro for s in settled if s.confirmation.verdict.value == "confirmed")
+    for repro in dict.fromkeys(filter(None, repros)):
+        yield f"again: {shlex.join(['dcplint', 'confirm', *given, '--repro', repro])}"
 
 
 def _figure(said: Confirmation) -> str:

@@ -1,9 +1,7 @@
-"""Making Triton's interpreter trustworthy, and finding out where it is not.
+"""Making Triton interpret without a GPU, and finding out where it may not be trusted.
 
-The interpreter keeps bf16 values as uint16 and does arithmetic on the bits, without an exception
-(triton 3.6.0 and 3.9.0); it also truncates fp32 to bf16 where a GPU rounds to nearest even.
-`repair_bf16` computes in fp32 and rounds back. Whether it worked is not assumed: `run_canaries`
-runs small kernels in every dtype, and a dtype with a failing canary gives no verdict.
+The interpreter's arithmetic is not taken for right, repaired or not: `run_canaries` runs small
+kernels in every dtype, and a dtype with a failing canary gives no verdict.
 """
 
 from __future__ import annotations
@@ -12,118 +10,12 @@ import inspect
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
-
-import numpy as np
-import numpy.typing as npt
-
-Array: TypeAlias = "npt.NDArray[Any]"
-
-
-def widen(bits: Array) -> Array:
-    """The fp32 values of bf16 bit patterns (uint16)."""
-    values: Array = (bits.astype(np.uint32) << np.uint32(16)).view(np.float32)
-    return values
-
-
-def narrow(values: Array) -> Array:
-    """bf16 bit patterns (uint16) of fp32 values, rounded to nearest even; NaN stays NaN."""
-    single = np.asarray(values, dtype=np.float32)
-    bits = single.view(np.uint32)
-    rounded = (bits + ((bits >> np.uint32(16)) & np.uint32(1)) + np.uint32(0x7FFF)) >> np.uint32(16)
-    kept: Array = np.where(np.isnan(single), np.uint32(0x7FC0), rounded).astype(np.uint16)
-    return kept
+from typing import Any
 
 
 def enable_interpreter() -> None:
     """Ask Triton to interpret. Only kernels decorated afterwards are interpreted."""
     os.environ["TRITON_INTERPRET"] = "1"
-
-
-def repair_bf16() -> None:
-    """Patch the interpreter so that bf16 arithmetic is done on values. Safe to call twice."""
-    import triton.language as tl
-    from triton.runtime import interpreter as it
-
-    builder: Any = it.InterpreterBuilder
-    if getattr(builder, "bf16_repaired", False):
-        return
-    builder.bf16_repaired = True
-    bf16 = tl.bfloat16
-
-    def value(handle: Any) -> Any:
-        if handle.dtype.scalar != bf16 or handle.data.dtype != np.uint16:
-            return handle
-        return it.TensorHandle(widen(handle.data), tl.float32)
-
-    def back(handle: Any) -> Any:
-        # A comparison leaves booleans behind; only numbers are turned back into bits.
-        if handle.data.dtype == np.bool_:
-            return it.TensorHandle(handle.data, bf16)
-        return it.TensorHandle(narrow(handle.data), bf16)
-
-    def wrap(name: str, operands: int) -> None:
-        original = getattr(builder, name)
-
-        def repaired(self: Any, *args: Any) -> Any:
-            handles, rest = args[:operands], args[operands:]
-            for handle in handles:
-                if handle.dtype.scalar.name == bf16.name:
-                    break
-            else:
-                return original(self, *args)
-            return back(original(self, *(value(h) for h in handles), *rest))
-
-        setattr(builder, name, repaired)
-
-    wrap("binary_op", 2)
-    wrap("unary_op", 1)
-    wrap("create_idiv", 2)
-    wrap("create_fma", 3)
-    wrap("create_clampf", 3)
-    wrap("create_rsqrt", 1)
-    wrap("create_erf", 1)
-
-    dot = builder.create_dot
-
-    def create_dot(self: Any, a: Any, b: Any, d: Any, *rest: Any) -> Any:
-        result = dot(self, value(a), value(b), value(d), *rest)
-        return back(result) if d.dtype.scalar == bf16 else result
-
-    builder.create_dot = create_dot
-
-    cast = builder.cast_impl
-
-    def cast_impl(self: Any, src: Any, dst_type: Any) -> Any:
-        to_bf16 = dst_type.scalar == bf16
-        if src.dtype.scalar != bf16 and not to_bf16:
-            return cast(self, src, dst_type)
-        single = value(src)
-        if to_bf16:
-            return it.TensorHandle(narrow(single.data.astype(np.float32)), bf16)
-        return it.TensorHandle(single.data.astype(it._get_np_dtype(dst_type)), dst_type.scalar)
-
-    builder.cast_impl = cast_impl
-
-    def over_values(method: Callable[..., Any]) -> Callable[..., Any]:
-        def reduce(self: Any, input: Any, *args: Any, **kwargs: Any) -> Any:
-            tensor = input[0] if isinstance(input, tuple) else input
-            if tensor.dtype.scalar != bf16:
-                return method(self, input, *args, **kwargs)
-            block = tl.block_type(tl.float32, list(tensor.handle.data.shape))
-            wide = tl.core.tensor(value(tensor.handle), block)
-            result = method(self, wide, *args, **kwargs)
-            first = result[0] if isinstance(result, tuple | list) else result
-            narrowed = self.to_tensor(narrow(first.handle.data), bf16)
-            if isinstance(result, tuple | list):
-                return type(result)((narrowed, *result[1:]))
-            return narrowed
-
-        return reduce
-
-    it.ReduceOps.sum = over_values(it.ReduceOps.sum)
-    it.ReduceOps.min_max = over_values(it.ReduceOps.min_max)
-    it.ScanOps.cumsum = over_values(it.ScanOps.cumsum)
 
 
 def complete_interface() -> None:

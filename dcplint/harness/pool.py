@@ -182,10 +182,11 @@ class Pool:
         return answer
 
     def _unhealthy(self, job: Job) -> str:
-        healthy = self.environment["healthy"]
-        if self.device == "cpu" and job.dtype not in healthy:
-            return f"{job.dtype} arithmetic is wrong in this interpreter, so nothing is said in it"
-        return ""
+        if self.device != "cpu" or job.dtype in self.environment["healthy"]:
+            return ""
+        said = f"{job.dtype} arithmetic is wrong in this interpreter, so nothing is said in it"
+        unrepaired = self.environment["unrepaired"] if job.dtype == "bfloat16" else ""
+        return f"{said}: {unrepaired}" if unrepaired else said
 
     def _send(self, request: dict[str, Any]) -> int:
         number = next(self._ids)

@@ -1,4 +1,4 @@
-"""From a reference to a class and its driver: loading foreign files, asking who can run them.
+"""From a reference to a class and its driver: who can run what a file defines.
 
 Drivers are named in the configuration's table `harness`, or found through the entry point group
 `dcplint.drivers`; then come our own.
@@ -6,29 +6,15 @@ Drivers are named in the configuration's table `harness`, or found through the e
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import inspect
 import itertools
-import sys
 from collections.abc import Iterable
 from importlib.metadata import entry_points
 from pathlib import Path
-from types import ModuleType
 
 from dcplint.harness.driver import ContractDriver, Driver
-from dcplint.harness.vllm import engine
+from dcplint.harness.loading import import_target, load_file
 from dcplint.harness.vllm.driver import VllmDriver
-
-
-def import_target(name: str) -> ModuleType:
-    """A module by name; where vLLM is at hand, with stand-ins for the libraries it lacks."""
-    if "vllm" not in sys.modules:
-        return importlib.import_module(name)
-    module = engine.load(name)
-    if module is None:
-        raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-    return module
 
 
 def configure(references: Iterable[str]) -> None:
@@ -84,28 +70,3 @@ def backends_in(path: Path) -> tuple[dict[str, tuple[type, ...]], list[str]]:
         except Exception as error:  # foreign code, of a backend or a driver, may raise anything
             failed.append(f"`{name}` cannot name what it runs: {type(error).__name__}: {error}")
     return found, failed
-
-
-def load_file(path: Path) -> ModuleType:
-    """Execute a file as what it is: a module of its package, or one of its own.
-
-    Siblings are importable as usual.
-    """
-    folders = list(itertools.takewhile(lambda p: (p / "__init__.py").exists(), path.parents))
-    if folders:
-        root = str(folders[-1].parent)
-        if root not in sys.path:
-            sys.path.insert(0, root)
-        parts = [folder.name for folder in reversed(folders)]
-        own = [] if path.stem == "__init__" else [path.stem]
-        return import_target(".".join([*parts, *own]))
-    name = f"dcplint_target_{path.stem}"
-    if name in sys.modules:
-        return sys.modules[name]
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        raise ImportError(f"{path} is not a Python file")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module

@@ -15,15 +15,16 @@ import torch
 
 import dcplint
 from dcplint.harness import kernels
-from dcplint.harness.interpreter import Canary, healthy_dtypes, narrow, widen
+from dcplint.harness.bf16 import narrow, widen
+from dcplint.harness.interpreter import Canary, healthy_dtypes
 
 _MEASURE = """
 import dataclasses, json, sys
-from dcplint.harness import interpreter
+from dcplint.harness import bf16, interpreter
 interpreter.enable_interpreter()
 if "repair" in sys.argv:
-    interpreter.repair_bf16()
-    interpreter.repair_bf16()
+    bf16.repair()
+    bf16.repair()
 from dcplint.harness import canaries
 print(json.dumps([dataclasses.asdict(c) for c in canaries.run()]))
 """
@@ -49,6 +50,62 @@ def test_with_the_repair_every_dtype_is_healthy() -> None:
     assert healthy_dtypes(canaries) == {"float32", "float16", "bfloat16", "float8_e4m3fn"}
 
 
+_UNREPAIRED = """
+import sys
+from dcplint.harness import bf16, interpreter, worker
+interpreter.enable_interpreter()
+from triton.runtime import interpreter as it
+*owners, name = sys.argv[1].split(".")
+owner = getattr(it, owners[0]) if owners else it
+kept = vars(owner)[name]
+plain, repair = dict(vars(it.InterpreterBuilder)), bf16.repair
+
+def repair_without():
+    # Another release: it has the name no more, and what it does by itself needs it not.
+    delattr(owner, name)
+    said = repair()
+    setattr(owner, name, kept)
+    assert vars(it.InterpreterBuilder) == plain
+    return said
+
+bf16.repair = repair_without
+found = worker.prepare("cpu", "")
+print(found["unrepaired"], found["healthy"])
+"""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "TensorHandle",
+        "_get_np_dtype",
+        "InterpreterBuilder.cast_impl",
+        "InterpreterBuilder.create_clampf",
+        "ReduceOps.min_max",
+        "ScanOps",
+    ],
+)
+def test_a_release_whose_bf16_cannot_be_repaired_says_so_and_does_the_rest(name: str) -> None:
+    done = subprocess.run([sys.executable, "-c", _UNREPAIRED, name], capture_output=True, text=True)
+    said, _, healthy = done.stdout.strip().rpartition("[")
+    assert healthy == "'float16', 'float32', 'float8_e4m3fn']", done.stderr
+    assert " is not one whose bf16 can be repaired: " in said
+    assert f"has no attribute '{name.rpartition('.')[2]}'" in said
+
+
+def test_a_release_in_which_the_repair_does_harm_is_interpreted_as_it_is() -> None:
+    harmed = """
+from dcplint.harness import bf16, worker
+harm = bf16._replacements
+bf16._replacements = lambda it: [*harm(it), (it.InterpreterBuilder, "unary_op", None)]
+print(worker.prepare("cpu", "")["healthy"])
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", harmed], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "['float16', 'float32', 'float8_e4m3fn']"
+
+
 def test_an_error_of_nan_is_a_failure() -> None:
     assert healthy_dtypes((Canary("float32", "add", float("nan"), 1.0),)) == frozenset()
 
@@ -67,9 +124,9 @@ def test_bf16_rounding_agrees_with_torch() -> None:
 
 _FASTER = """
 import hashlib, sys
-from dcplint.harness import faster, interpreter
+from dcplint.harness import bf16, faster, interpreter
 interpreter.enable_interpreter()
-interpreter.repair_bf16()
+bf16.repair()
 if "faster" in sys.argv:
     faster.speed_up()
     faster.speed_up()

@@ -170,15 +170,26 @@ def test_a_backend_that_does_not_load_is_named(pool: Pool) -> None:
         pool.describe("builtins:int", 4)
 
 
-def test_an_unhealthy_dtype_is_not_run(pool: Pool) -> None:
-    pool.environment["healthy"].remove("bfloat16")
-    try:
-        ((_, run),) = pool.run([Job(CONTROL, "whole-cycles-i1", 2, dtype="bfloat16")])
-    finally:
-        pool.environment["healthy"].append("bfloat16")
+def test_an_unhealthy_dtype_is_not_run(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
+    job = Job(CONTROL, "whole-cycles-i1", 2, dtype="bfloat16")
+    healthy = [dtype for dtype in pool.environment["healthy"] if dtype != "bfloat16"]
+    monkeypatch.setitem(pool.environment, "healthy", healthy)
+    monkeypatch.setitem(pool.environment, "unrepaired", "triton 9 lacks a name")
+    ((_, run),) = pool.run([job])
     assert run.execution is Execution.NOT_RUN
-    assert "bfloat16 arithmetic is wrong" in run.notes[0]
-    assert run.measurements == ()
+    (said,) = run.notes
+    assert said.startswith("bfloat16 arithmetic is wrong")
+    assert said.endswith(": triton 9 lacks a name")
+
+
+def test_a_probe_that_does_not_apply_is_not_run(pool: Pool) -> None:
+    """Nor is what cannot be loaded: that nothing came of it is not the backend's fault."""
+    ((_, run),) = pool.run([Job(CONTROL, "slow-i3", 2)])
+    assert run.execution is Execution.NOT_RUN
+    assert run.notes == ("no probe `slow-i3` applies to it",)
+    ((_, run),) = pool.run([Job("nowhere:Backend", "short-i1", 2)])
+    assert run.execution is Execution.NOT_RUN
+    assert "No module named 'nowhere'" in run.notes[0]
 
 
 TWO = """

@@ -9,8 +9,8 @@ from types import ModuleType
 import pytest
 import torch
 
+from dcplint.harness.loading import load_file
 from dcplint.harness.site import watch
-from dcplint.harness.targets import load_file
 
 CODE = '''\
 class Impl:
