@@ -33,7 +33,10 @@ class RefusedLate(Refused):
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where a subject runs. `dcp_world_size` is 1 for a layer that is not sharded."""
+    """Where a subject runs. `dcp_world_size` is 1 for a layer that is not sharded.
+
+    max_query_len: new tokens of a request in any step.
+    """
 
     dcp_rank: int
     dcp_world_size: int
@@ -43,6 +46,7 @@ class Placement:
     device: str
     num_pages: int
     sinks: torch.Tensor | None
+    max_query_len: int = 1
 
 
 class Subject(Protocol):

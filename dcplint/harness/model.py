@@ -115,6 +115,8 @@ class Geometry:
 class Claims:
     """What a backend says it can do, which decides the probes it is given.
 
+    max_query_len: new tokens of a request that it attends for. interleaves: those with which that
+    may be more than one; None for any. uniform: whether it must be as many for each request.
     geometry: a small layer that it serves, where the usual one will not do. card: compute
     capabilities that it is made for, in words; empty for any. dtypes: those that it lists; it may
     well take others.
@@ -129,6 +131,14 @@ class Claims:
     geometry: Geometry | None = None
     card: str = ""
     dtypes: tuple[str, ...] = ()
+    interleaves: tuple[int, ...] | None = None
+    uniform: bool = False
+
+    def query_len(self, topology: Topology) -> int:
+        """How many new tokens of a request it attends for."""
+        if self.interleaves is None or topology.interleave in self.interleaves:
+            return self.max_query_len
+        return 1
 
 
 @dataclass(frozen=True, slots=True)

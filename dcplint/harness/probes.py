@@ -42,14 +42,14 @@ def core_probes(claims: Claims, world_size: int) -> tuple[Probe, ...]:
 def feature_probes(claims: Claims, world_size: int) -> tuple[Probe, ...]:
     """One probe per feature the backend claims, on and off ranks."""
     geometry = geometry_for(claims)
-    query_len = min(2, claims.max_query_len)
+    many, one = Topology(world_size, 4), Topology(1, 4)
+    query_len = min(2, claims.query_len(many))
     batch = Batch((133, 37, 3), (1, query_len, query_len))
-    batches = (batch, _fresh(claims))
+    batches = (batch, _fresh(claims, many))
     large = replace(batch, magnitude=4.0)
     windowed = replace(geometry, window=20)
     capped = replace(geometry, soft_cap=2.0)
     with_sinks = replace(geometry, sinks=True)
-    many, one = Topology(world_size, 4), Topology(1, 4)
     once = "do the sinks count once over ranks?"
     offered = (
         (claims.window, Probe("window", "does it span ranks?", batches, many, windowed)),
@@ -90,9 +90,9 @@ def all_probes(claims: Claims, world_size: int) -> tuple[Probe, ...]:
     )
 
 
-def _fresh(claims: Claims) -> Batch:
+def _fresh(claims: Claims, topology: Topology) -> Batch:
     """Requests without any context, for which backends may have a path of their own."""
-    length = min(5, claims.max_query_len)
+    length = min(5, claims.query_len(topology))
     return Batch((length, length), (length, length))
 
 
@@ -110,16 +110,17 @@ def _sharding(claims: Claims, topology: Topology) -> Iterator[Probe]:
     yield probe("ragged", whole, Batch(ragged, (1, 1, 1)), kv_heads=2)
     short = (max(1, cycle - 1), max(1, topology.interleave // 2), 1)
     nothing = "what do ranks return that hold nothing of a sequence?"
-    yield probe("short", nothing, Batch(short, (1, 1, 1)), _fresh(claims))
+    yield probe("short", nothing, Batch(short, (1, 1, 1)), _fresh(claims, topology))
     yield probe(
         "whole-cycles",
         "is a length of whole cycles right?",
         Batch((cycle, 2 * turns * cycle), (1, 1)),
     )
-    if claims.max_query_len > 1:
-        length = min(claims.max_query_len, 5)
+    length = min(claims.query_len(topology), 5)
+    if length > 1:
         phases = tuple(cycle + i * max(1, topology.interleave // 2) + 3 for i in range(3))
-        query_lens = (1, length, min(3, length))  # as runners order them: decodes first
+        # As runners order them: decodes first.
+        query_lens = (length,) * 3 if claims.uniform else (1, length, min(3, length))
         yield probe(
             "multi-query",
             "are several new tokens causal in global positions?",

@@ -44,6 +44,7 @@ def run_rank(
         device=device,
         num_pages=pages_needed(probe.batches, probe.geometry, shard),
         sinks=first.sinks,
+        max_query_len=max(max(batch.query_lens) for batch in probe.batches),
     )
     subject = driver.make(target, probe.geometry, placement)
     measurements: list[Measurement] = []

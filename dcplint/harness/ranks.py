@@ -14,11 +14,26 @@ from typing import Any, TypeVar
 import torch
 import torch.distributed as dist
 
+from dcplint.harness.ledger import Unavailable
+
 T = TypeVar("T")
 
 
 class Divergence(Exception):
     """Some ranks wait in a collective that others never enter: a hang on a real machine."""
+
+
+class LoneRank:
+    """A rank that never meets the others, for what takes no collective."""
+
+    def __init__(self, rank: int, world_size: int) -> None:
+        self.rank, self.world_size = rank, world_size
+
+    def all_gather(self, tensor: torch.Tensor) -> torch.Tensor:
+        """Raises Unavailable."""
+        raise Unavailable("needs a collective where nothing is computed")
+
+    reduce_scatter = all_reduce = all_gather
 
 
 class _Lockstep:

@@ -65,26 +65,41 @@ PLANTED = Path(__file__).parent / "planted.py"
 
 
 @pytest.mark.parametrize(
-    ("backend", "signal"),
+    ("backend", "probe", "signal"),
     [
-        ("MLAGlobalLengths", Signal.READ_UNOWNED),
-        ("MLAWrongRank", Signal.READ_UNOWNED),
-        ("MLAFieldDropped", Signal.ERROR),
-        ("MLAStalePair", Signal.READ_MISSED),
-        ("MLALog2", Signal.LSE_BASE),
-        ("FlashGlobalLengths", Signal.READ_UNOWNED),
-        ("FlashWrongRank", Signal.READ_UNOWNED),
-        ("FlashFieldDropped", Signal.ERROR),
-        ("FlashStalePair", Signal.READ_MISSED),
-        ("FlashLog2", Signal.OUTPUT_MERGED),
+        ("MLAGlobalLengths", "ragged-i16", Signal.READ_UNOWNED),
+        ("MLAWrongRank", "ragged-i16", Signal.READ_UNOWNED),
+        ("MLAFieldDropped", "ragged-i16", Signal.ERROR),
+        ("MLAStalePair", "ragged-i16", Signal.READ_MISSED),
+        ("MLALog2", "ragged-i16", Signal.LSE_BASE),
+        ("MLALocalMask", "multi-query-i1", Signal.LSE),
+        ("MLALocalMask", "multi-query-i16", Signal.LSE),
+        ("FlashMLALocalMask", "multi-query-i1", Signal.LSE),
+        ("FlashGlobalLengths", "ragged-i16", Signal.READ_UNOWNED),
+        ("FlashWrongRank", "ragged-i16", Signal.READ_UNOWNED),
+        ("FlashFieldDropped", "ragged-i16", Signal.ERROR),
+        ("FlashStalePair", "ragged-i16", Signal.READ_MISSED),
+        ("FlashLog2", "ragged-i16", Signal.OUTPUT_MERGED),
     ],
 )
 def test_a_fault_planted_in_a_released_path_is_seen(
-    pool: Pool, backend: str, signal: Signal
+    pool: Pool, backend: str, probe: str, signal: Signal
 ) -> None:
-    (run,) = _runs(pool, f"{PLANTED}:{backend}", ("ragged-i16",))
+    (run,) = _runs(pool, f"{PLANTED}:{backend}", (probe,))
     assert run.worst is not None
     assert run.worst.signal is signal, run.worst
+
+
+def test_several_new_tokens_of_a_latent_layer_are_right_where_none_is_masked_wrongly(
+    pool: Pool,
+) -> None:
+    """What `MLALocalMask` and `FlashMLALocalMask` are one fault away from."""
+    flash = f"{BACKENDS}.mla.flashattn_mla:FlashAttnMLABackend"
+    several = ("multi-query-i1", "multi-query-i16")
+    runs = [*_runs(pool, f"{PLANTED}:MLASeveralTokens", several), *_runs(pool, flash, several[:1])]
+    assert [run.worst for run in runs] == [None] * 3
+    assert [run.execution for run in runs[:2]] == [Execution.INTERPRETED] * 2
+    assert "multi-query-i1" not in pool.describe(MLA, 2)["probes"]  # a prefill in this release
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,10 @@ import pytest
 import torch
 
 from dcplint.harness import missing
+from dcplint.harness.driver import Placement
 from dcplint.harness.ledger import Unavailable
-from dcplint.harness.model import Batch, Geometry, Probe, Topology
+from dcplint.harness.model import Batch, Claims, Geometry, Probe, Topology
+from dcplint.harness.probes import core_probes
 from dcplint.harness.rank_program import _Step
 from dcplint.harness.shard import Shard
 from dcplint.harness.vllm import driver, engine, substitutes
@@ -164,8 +166,22 @@ class _MLABackend(_Backends):
         return [576]
 
 
-def test_an_mla_impl_is_given_one_new_token(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The builder makes a prefill of more where tokens go round in runs, which it never sees."""
+class _Making(driver.VllmDriver):
+    """Builders as engines have them: with drafts, and where tokens are dealt out one by one."""
+
+    def make(self, target: type, geometry: Geometry, placement: Placement) -> Any:
+        if placement.interleave == self.broken:
+            raise ValueError("no interleave")
+        decoded = placement.max_query_len if placement.interleave == 1 else 1
+        return SimpleNamespace(builder=SimpleNamespace(reorder_batch_threshold=decoded))
+
+    broken = 0
+
+
+def test_an_mla_impl_is_given_as_many_new_tokens_as_its_builder_takes_for_a_decode(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A builder makes a prefill of several where tokens go round in runs, which no impl sees."""
     roles = {
         "AttentionBackend": _Backends,
         "AttentionImplBase": _Base,
@@ -173,8 +189,21 @@ def test_an_mla_impl_is_given_one_new_token(monkeypatch: pytest.MonkeyPatch) -> 
         "MLACommonBackend": _MLABackend,
     }
     monkeypatch.setattr(engine, "find", lambda place: roles.get(place.rpartition(":")[2]))
-    claims = driver.VllmDriver().claims(_MLABackend)
-    assert (claims.max_query_len, claims.dtypes) == (1, ("bfloat16",))
+    claims = _Making().claims(_MLABackend)
+    assert [claims.query_len(Topology(4, i)) > 1 for i in (1, 16)] == [True, False]
+    assert (claims.uniform, claims.dtypes) == (False, ("bfloat16",))
+    names = [probe.name for probe in core_probes(claims, 4)]
+    assert "multi-query-i1" in names
+    assert "multi-query-i16" not in names
+    making = _Making()
+    making.broken = 1
+    assert making.claims(_MLABackend).interleaves == ()
+
+
+def test_requests_of_a_uniform_step_have_as_many_new_tokens() -> None:
+    claims = Claims(True, False, 64, False, False, False, uniform=True)
+    found = [p for p in core_probes(claims, 2) if p.name.startswith("multi-query")]
+    assert [p.batches[0].query_lens for p in found] == [(5, 5, 5, 5)] * 2
 
 
 class _Root:

@@ -61,6 +61,8 @@ def make_config(
 ) -> Settings:
     """The configuration of one rank. layers: by name, as `static_forward_context` has them."""
     world_size = placement.dcp_world_size
+    # Several tokens of a latent layer's request are a decode where they verify a draft.
+    drafted = placement.max_query_len - 1 if geometry.is_mla else 0
     local_heads = geometry.num_heads // world_size
     model = Settings(
         "model_config",
@@ -120,11 +122,13 @@ def make_config(
             "scheduler_config", max_num_seqs=MAX_REQS, max_num_batched_tokens=MAX_TOKENS
         ),
         kernel_config=Settings("kernel_config", enable_jit_warmup=False),
-        speculative_config=None,
+        speculative_config=Settings("speculative_config", num_speculative_tokens=drafted)
+        if drafted
+        else None,
         kv_transfer_config=None,
         lora_config=None,
         quant_config=None,
-        num_speculative_tokens=0,
+        num_speculative_tokens=drafted,
     )
 
 

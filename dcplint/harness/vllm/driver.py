@@ -9,13 +9,18 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
+import torch
+
 from dcplint.harness.driver import Placement, Refused, Subject
 from dcplint.harness.ledger import Unavailable
 from dcplint.harness.model import Claims, Geometry
+from dcplint.harness.probes import INTERLEAVES
+from dcplint.harness.ranks import LoneRank
 from dcplint.harness.vllm import engine
 from dcplint.harness.vllm.subject import GQASubject, MLASubject
 
 _ANY_LENGTH = 64
+_SEVERAL = 5  # new tokens of a request, as many as probes have
 _ROPE = 64  # of every MLA model the engine serves
 
 # Ranks of a DCP group hold the same KV head, and the gathered queries share it.
@@ -42,19 +47,46 @@ class VllmDriver:
         is_mla = _is_a(impl, "MLAAttentionImpl")
         # What the constructor takes: one that cannot serve it raises, and so refuses.
         taken = () if is_mla else inspect.signature(impl.__init__).parameters
+        geometry = _in_pages(_mla_geometry(backend) if is_mla else _GQA_GEOMETRY, backend)
+        support = getattr(backend.get_builder_cls(), "query_len_support", None)
         return Claims(
             is_mla=is_mla,
             self_merging=not is_mla,
-            # Whether several new tokens are a decode depends on the interleave; as a prefill, they
-            # take a path that is the layer's.
-            max_query_len=1 if is_mla else _ANY_LENGTH,
+            max_query_len=_ANY_LENGTH,
+            interleaves=self._decoding_several(target, geometry) if is_mla else None,
+            uniform=is_mla and getattr(support, "name", "") != "VARLEN",
             window=False,  # the engine's caches refuse one under DCP
             soft_cap="logits_soft_cap" in taken,
             sinks="sinks" in taken,
-            geometry=_in_pages(_mla_geometry(backend) if is_mla else _GQA_GEOMETRY, backend),
+            geometry=geometry,
             card=_card(backend),
             dtypes=tuple(str(d).removeprefix("torch.") for d in backend.supported_dtypes),
         )
+
+    def _decoding_several(self, target: type, geometry: Geometry) -> tuple[int, ...]:
+        """The interleaves with which several new tokens of a latent layer's request are a decode.
+
+        As a prefill they take a path that is the layer's. It is for the builder to say, once it is
+        made for such a step.
+        """
+        found = []
+        for interleave in INTERLEAVES:
+            placement = Placement(
+                dcp_rank=0,
+                dcp_world_size=2,
+                interleave=interleave,
+                group=LoneRank(0, 2),
+                dtype=next(iter(_backend_of(target).supported_dtypes), torch.float32),
+                device="cuda" if torch.cuda.is_available() else "cpu",
+                num_pages=1,
+                sinks=None,
+                max_query_len=_SEVERAL,
+            )
+            with suppress(Exception):  # foreign code: what cannot be made here is told by its run
+                builder = self.make(target, geometry, placement).builder
+                if (builder.reorder_batch_threshold or 1) >= _SEVERAL:
+                    found.append(interleave)
+        return tuple(found)
 
     def make(self, target: type, geometry: Geometry, placement: Placement) -> Subject:
         """See `Driver`."""

@@ -19,6 +19,7 @@ from dcplint.harness.contract import CommonAttentionMetadata
 from dcplint.harness.driver import Placement
 from dcplint.harness.ledger import Unavailable
 from dcplint.harness.model import Batch, Geometry, Topology
+from dcplint.harness.ranks import LoneRank
 from dcplint.harness.shard import Shard
 from dcplint.harness.vllm.metadata import engine_metadata
 from dcplint.harness.workload import common_metadata, make_workload, pages_needed, place
@@ -38,18 +39,6 @@ class Rebuilt:
     missing: int
     stale: int
     example: str
-
-
-class _Alone:
-    """A rank that never meets the others: rebuilding metadata takes no collective."""
-
-    def __init__(self, rank: int, world_size: int) -> None:
-        self.rank, self.world_size = rank, world_size
-
-    def all_gather(self, tensor: torch.Tensor) -> torch.Tensor:
-        raise Unavailable("needs a collective while rebuilding metadata")
-
-    reduce_scatter = all_reduce = all_gather
 
 
 def probe_rebuild(function: Callable[..., Any], world_size: int) -> Rebuilt:
@@ -92,7 +81,7 @@ def _common(batch: Batch, shard: Shard) -> Any:
         dcp_rank=shard.rank,
         dcp_world_size=topology.world_size,
         interleave=topology.interleave,
-        group=_Alone(shard.rank, topology.world_size),
+        group=LoneRank(shard.rank, topology.world_size),
         dtype=torch.float32,
         device="cpu",
         num_pages=pages,

@@ -208,7 +208,12 @@ class MLASubject(EngineSubject):
             for token, position in enumerate(common.positions.tolist()):
                 seen = torch.arange(position + 1, dtype=torch.int32)
                 self._selected[token].fill_(-1)[: position + 1] = seen
-        return super().metadata(common)
+        metadata = super().metadata(common)
+        tokens = int(common.query_start_loc[common.num_reqs])
+        decoded = getattr(metadata, "num_decode_tokens", tokens)
+        if decoded < tokens:
+            raise Unavailable(f"{tokens - decoded} new tokens are for the prefill of its layer")
+        return metadata
 
     def write(self, key: torch.Tensor, value: torch.Tensor, slots: torch.Tensor) -> None:
         """See `Subject`. key: [T, 1, C + R], the latent row and the rotary one."""
