@@ -17,6 +17,7 @@ from dcplint.program.symbols import Module
 Context = tuple[CallSite, ...]
 """The calls that led into the function at hand, outermost first; empty where any may have."""
 
+_CONTEXT = 4  # calls into calls that are told apart by their caller
 _HANDING_ON = frozenset({"replace", "_replace", "copy", "deepcopy", "cast", "getattr"})
 
 
@@ -71,6 +72,9 @@ class Outcome:
         return made or next(named, None) or self.origin
 
 
+UNKNOWN = (Outcome(State.UNKNOWN),)
+
+
 @dataclass(frozen=True, slots=True)
 class Point:
     """A place to look from: before `node` of `function` runs, reached through `context`.
@@ -84,6 +88,17 @@ class Point:
     context: Context = ()
     stop: Path | None = None
     conditions: Conditions = field(default_factory=Conditions)
+
+
+def points_of(site: CallSite, context: Context) -> list[Point]:
+    """Where a call is made."""
+    return [Point(site.function, node, context) for node in site.nodes]
+
+
+def within(context: Context, site: CallSite) -> Context:
+    """The context of a callee: none where calls are nested too deeply, or in themselves."""
+    repeats = any(outer.call is site.call for outer in context)
+    return () if repeats or len(context) >= _CONTEXT else (*context, site)
 
 
 def step(point: Point, node: ast.AST | None, text: str) -> Step:

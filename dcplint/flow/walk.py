@@ -207,7 +207,7 @@ class Walk:
                 and (rest := self._rest(inner.target, path)) is not None
             ):
                 point = self._point(node, before)
-                self._take(self.tracer.of(point, inner.value, rest), path, after)
+                self._take(self.tracer.evaluation.of(point, inner.value, rest), path, after)
                 return True
         return len(path) > 1 and self._by_call(node, statement, path, before, after)
 
@@ -233,7 +233,7 @@ class Walk:
             if managed:
                 self.found.append(Outcome(State.SET if not rest else State.UNKNOWN))
                 return True
-            outcomes = self.tracer.of(point, value, (*element, *rest))
+            outcomes = self.tracer.evaluation.of(point, value, (*element, *rest))
             if not rest and (len(path) > 1 or is_made(value)):
                 written = step(point, node.statement, f"{shorten(target)} = {shorten(value)}")
                 given = replace(written, name=str(path[-1]), made=is_made(value))
@@ -250,7 +250,9 @@ class Walk:
         if rest is None:
             return False
         if rest[:1] == ("*",):
-            self.found += self.tracer.of(self._point(node, before), statement.value, rest)
+            self.found += self.tracer.evaluation.of(
+                self._point(node, before), statement.value, rest
+            )
             return False
         self.found.append(Outcome(State.SET if not rest else State.UNKNOWN))
         return True
@@ -264,7 +266,7 @@ class Walk:
             index = target.slice.value if isinstance(target.slice, ast.Constant) else None
             if isinstance(rest[0], int) and isinstance(index, int) and index != rest[0]:
                 return
-            self.found += self.tracer.of(point, value, (*element, *rest[1:]))
+            self.found += self.tracer.evaluation.of(point, value, (*element, *rest[1:]))
 
     def _added(
         self, node: Node, statement: ast.stmt, call: ast.Call, path: Path, before: Conditions
@@ -279,7 +281,9 @@ class Walk:
         rest = self._rest(call.func.value, path)
         if rest and (rest[0] == "*" or _is_index(rest)):
             tail: Path = ("*", *rest[1:]) if name in _EXTENDERS else rest[1:]
-            self.found += self.tracer.of(self._point(node, before), call.args[index], tail)
+            self.found += self.tracer.evaluation.of(
+                self._point(node, before), call.args[index], tail
+            )
 
     def _set_by_name(
         self, node: Node, call: ast.Call, path: Path, before: Conditions, after: Conditions
@@ -296,7 +300,7 @@ class Walk:
             return False
         if name.value != rest[0]:
             return False
-        outcomes = self.tracer.of(self._point(node, before), call.args[2], rest[1:])
+        outcomes = self.tracer.evaluation.of(self._point(node, before), call.args[2], rest[1:])
         self._take(outcomes, path, after)
         return True
 
