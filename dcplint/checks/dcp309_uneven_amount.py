@@ -1,8 +1,9 @@
 """An amount is asserted to be a multiple of the DCP size, and nothing makes it one.
 
 ## What it flags
-`assert amount % dcp_world_size == 0` where the amount, on some way that leads there with DCP on, is
-a quotient by what is counted in the batch (`workspace // number_of_prefills`), not rounded since.
+`assert amount % dcp_world_size == 0`, or a `raise` where that is not so, here or in a function that
+is called; where the amount, on some way that leads there with DCP on, is a quotient by what is
+counted in the batch (`workspace // number_of_prefills`), not rounded since.
 
 ## Why it breaks
 Ranks deal out a chunk of the context evenly. With one number of requests it divides, with the next
@@ -41,8 +42,9 @@ The builder, with as many prefills as make the quotient odd.
 
 ## Known limits
 Only what is summed or counted in a tensor is known to vary with the batch: a shape, or the length
-of a list, may be the configuration's, and always divide. What reaches the assertion through a call
-is left alone.
+of a list, may be the configuration's, and always divide. Where the code asks for another remainder
+of the amount, it may go another way than to the assertion: that is left alone. A function that
+asserts it of what it is given is followed where its source is at hand.
 """
 
 from __future__ import annotations
@@ -50,17 +52,19 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from dcplint.checks.base import Context, Rule
+from dcplint.checks.even_demands import Demand, demands, is_asked_for
 from dcplint.facts.expressions import shorten
 from dcplint.facts.positions import position
 from dcplint.findings.model import Evidence, Finding, Role, Severity
 from dcplint.flow.functions import Function, callee_name
 from dcplint.flow.graph import Node
-from dcplint.flow.scenario import Scenario
 from dcplint.flow.walk import definitions
 from dcplint.source.location import Tree
 from dcplint.source.tree import walk
+from dcplint.units.operations import loaded, operands
 
 RULE = Rule(
     code="DCP309",
@@ -71,110 +75,131 @@ RULE = Rule(
     probe="none: it takes an engine's whole builder, with as many prefills as leave a remainder",
 )
 
-_ASSERTS = re.compile(r"\bassert\b[^%]*%")
-_COUNTS = frozenset({"sum", "item", "numel", "count_nonzero"})
+_COUNTING = re.compile(r"\b(?:sum|item|count_nonzero)\(")
+_DIVIDING = re.compile(r"//|\bdivmod\(|\b(?:int|floor|trunc)\([^\n]*/|\b(?:floor_divide|div)\(")
+_COUNTS = frozenset({"sum", "item", "count_nonzero"})
 _EITHER = frozenset({"min", "max"})
+_FLOORS = frozenset({"int", "floor", "trunc"})
 _STEPS = 4  # names in terms of names
+
+
+@dataclass(frozen=True, slots=True)
+class _Quotient:
+    """`node`, a division that rounds down by a count, and what it goes by until it is asserted."""
+
+    node: ast.BinOp
+    through: tuple[ast.expr, ...]
 
 
 def check(context: Context) -> Iterator[Finding]:
     """Yield a finding per assertion that some batch breaks."""
-    for function in dict.fromkeys(context.fields.universe.matching(_ASSERTS.search)):
-        if function.module.tree is not Tree.PROJECT:
-            continue
-        for statement in function.homes:
-            if isinstance(statement, ast.Assert):
-                for remainder in _remainders(statement.test):
-                    yield from _findings(context, function, statement, remainder)
+    universe = context.fields.universe
+    for function in dict.fromkeys(universe.matching(_divides_by_a_count)):
+        if function.module.tree is Tree.PROJECT:
+            told: set[ast.stmt] = set()
+            for demand in demands(universe, function):
+                if demand.statement not in told and (found := _broken(context, function, demand)):
+                    told.add(demand.statement)
+                    yield _finding(context, function, demand, found)
 
 
-def _remainders(test: ast.expr) -> Iterator[ast.BinOp]:
-    """The `x % n` that a test wants to be 0."""
-    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
-        for part in test.values:
-            yield from _remainders(part)
-        return
-    found: ast.expr | None = None
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        found = test.operand
-    elif isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Eq):
-        last = test.comparators[-1]
-        if isinstance(last, ast.Constant) and last.value == 0:
-            found = test.left
-    if isinstance(found, ast.BinOp) and isinstance(found.op, ast.Mod):
-        yield found
+def _divides_by_a_count(text: str) -> bool:
+    return _COUNTING.search(text) is not None and _DIVIDING.search(text) is not None
 
 
-def _findings(
-    context: Context, function: Function, statement: ast.Assert, remainder: ast.BinOp
-) -> Iterator[Finding]:
-    scenario = context.fields.tracer.scenario
-    if not scenario.is_size(function, remainder.right) or _is_seen_to(
-        scenario, function, remainder
-    ):
-        return
-    if not context.fields.tracer.can_run(function, statement):
-        return
-    for place in function.graph.at(statement):
-        quotient = _quotient(context, function, place, remainder.left, _STEPS)
-        if quotient is not None:
-            yield RULE.finding(
-                f"`{function.qualname}` asserts that `{shorten(remainder.left)}` is a multiple of "
-                f"`{shorten(remainder.right)}`, and `{shorten(quotient)}` is one for some batches "
-                "only",
-                context.program.location(function.module, position(statement)),
-                symbol=function.qualname,
-                evidence=(
-                    Evidence(
-                        f"`{shorten(quotient.right)}` is counted in the batch",
-                        context.program.location(function.module, position(quotient)),
-                        Role.ORIGIN,
-                    ),
-                ),
-            )
-            return
+def _broken(context: Context, function: Function, demand: Demand) -> _Quotient | None:
+    """The quotient that is not always what is demanded of it."""
+    tracer = context.fields.tracer
+    if not tracer.scenario.is_size(function, demand.size):
+        return None
+    for place in function.graph.at(demand.statement):
+        found = _quotient(context, function, place, demand.amount, _STEPS)
+        if found is not None and tracer.can_run(function, demand.statement):
+            amounts = (demand.amount, found.node.left, *found.through)
+            return None if is_asked_for(function, amounts) else found
+    return None
 
 
-def _is_seen_to(scenario: Scenario, function: Function, remainder: ast.BinOp) -> bool:
-    """Whether the same remainder is looked at elsewhere: to round, or to go another way."""
-    amount = ast.dump(remainder.left)
-    return any(
-        isinstance(node, ast.BinOp)
-        and isinstance(node.op, ast.Mod)
-        and node is not remainder
-        and ast.dump(node.left) == amount
-        and scenario.is_size(function, node.right)
-        for nodes in function.own_nodes.values()
-        for node in nodes
+def _finding(context: Context, function: Function, demand: Demand, found: _Quotient) -> Finding:
+    by, asserts = demand.by
+    verb = "asserts" if by is function else f"has `{by.qualname}` assert"
+    evidence = [
+        Evidence(
+            f"`{shorten(found.node.right)}` is counted in the batch",
+            context.program.location(function.module, position(found.node)),
+            Role.ORIGIN,
+        )
+    ]
+    if by is not function:
+        place = context.program.location(by.module, position(asserts))
+        evidence.append(Evidence(f"`{by.qualname}` asserts it: {shorten(asserts)}", place))
+    return RULE.finding(
+        f"`{function.qualname}` {verb} that `{shorten(demand.amount)}` is a multiple of "
+        f"`{shorten(demand.size)}`, and `{shorten(found.node)}` is one for some batches only",
+        context.program.location(function.module, position(demand.statement)),
+        symbol=function.qualname,
+        evidence=tuple(evidence),
     )
 
 
 def _quotient(
     context: Context, function: Function, place: Node, node: ast.expr, steps: int
-) -> ast.BinOp | None:
+) -> _Quotient | None:
     """A quotient by a count that `node` may be, as it stands."""
-    parts: list[tuple[Node, ast.expr]] = []
-    if isinstance(node, ast.Name):
-        parts += [
-            (at, value)
-            for value, at, element in definitions(function, place, node.id)
-            if value is not None and not element
-        ]
-    elif isinstance(node, ast.IfExp):
-        parts += [(place, node.body), (place, node.orelse)]
-    elif isinstance(node, ast.Call) and callee_name(node) in {*_EITHER, "int"}:
-        parts += [(place, argument) for argument in node.args]
-    elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv):
+    division = _floored(node)
+    if division is not None:
         scenario = context.fields.tracer.scenario
         names = (part for part in walk(node) if isinstance(part, (ast.Name, ast.Attribute)))
         if any(scenario.is_size(function, part) for part in names):
             return None
-        return node if _is_counted(function, place, node.right, steps) else None
-    for at, value in parts if steps else ():
+        if _is_counted(function, place, division.right, steps):
+            return _Quotient(division, ())
+    for at, value in _parts(function, place, node) if steps else ():
         found = _quotient(context, function, at, value, steps - 1)
         if found is not None:
-            return found
+            return _Quotient(found.node, (*found.through, value))
     return None
+
+
+def _parts(function: Function, place: Node, node: ast.expr) -> Iterator[tuple[Node, ast.expr]]:
+    """What `node` may be, or may be rounded down from."""
+    if isinstance(node, ast.Name):
+        for value, at, element in definitions(function, place, node.id):
+            statement = at.statement
+            if isinstance(statement, ast.AugAssign):
+                whole = ast.BinOp(loaded(statement.target), statement.op, statement.value)
+                yield at, ast.copy_location(whole, statement)
+            elif value is not None and not element:
+                yield at, value
+            elif isinstance(value, ast.Call) and element == (0,):
+                yield at, ast.copy_location(ast.Subscript(value, ast.Constant(0)), value)
+    elif isinstance(node, ast.IfExp):
+        yield from ((place, side) for side in (node.body, node.orelse))
+    elif (division := _floored(node)) is not None:
+        yield place, division.left
+    elif isinstance(node, ast.Call) and callee_name(node) in {*_EITHER, "int"}:
+        yield from ((place, argument) for argument in node.args)
+
+
+def _floored(node: ast.expr) -> ast.BinOp | None:
+    """A division that rounds down, however written."""
+    if isinstance(node, ast.BinOp):
+        return node if isinstance(node.op, ast.FloorDiv) else None
+    given: list[ast.expr] = []
+    if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Call):
+        index = node.slice.value if isinstance(node.slice, ast.Constant) else None
+        if callee_name(node.value) == "divmod" and index == 0:
+            given = node.value.args
+    elif isinstance(node, ast.Call):
+        name = callee_name(node)
+        whole = node.args[0] if name in _FLOORS and len(node.args) == 1 else None
+        if isinstance(whole, ast.BinOp) and isinstance(whole.op, ast.Div):
+            given = [whole.left, whole.right]
+        elif name == "floor_divide" or (name == "div" and node.keywords):
+            given = operands(node)
+    if len(given) != 2:
+        return None
+    return ast.copy_location(ast.BinOp(given[0], ast.FloorDiv(), given[1]), node)
 
 
 def _is_counted(function: Function, place: Node, node: ast.expr, steps: int) -> bool:
