@@ -2,7 +2,9 @@
 
 ## What it flags
 A capability declared on an engine base where no code of this engine release reads it from that
-kind of class, and, in a plugin, a class that states one which no later release reads either.
+kind of class, and, in a plugin, a class that states one which no later release reads either. With
+an engine's own tree, also a capability whose reader, as the contract pack has it, is there and no
+longer asks: a warning, for then a gate has gone.
 
 ## Why it breaks
 It looks like a contract and is none. Authors rely on a flag that refuses nothing, and the day
@@ -31,6 +33,7 @@ the contract pack knows what that code asks. Reads by computed names are not see
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from packaging.version import Version
@@ -38,10 +41,11 @@ from packaging.version import Version
 from dcplint.checks.base import Context, Rule
 from dcplint.checks.capability_evidence import pack_location
 from dcplint.contracts.model import Capability
-from dcplint.findings.model import Evidence, Finding, Role, Severity, Tree
+from dcplint.facts.model import FunctionFacts
+from dcplint.findings.model import Evidence, Finding, Location, Role, Severity, Tree
 from dcplint.program.attributes import Kind
-from dcplint.program.program import Read
-from dcplint.program.symbols import ClassSymbol
+from dcplint.program.program import Program, Read
+from dcplint.program.symbols import ClassSymbol, FunctionSymbol, Module
 
 RULE = Rule(
     code="DCP106",
@@ -57,7 +61,10 @@ def check(context: Context) -> Iterator[Finding]:
     """Yield a finding for each declaration of a capability that nobody asks for."""
     contract, program = context.contract, context.program
     for capability in contract.capabilities:
-        if capability.encoding != "attribute" or capability.readers_at(contract.effective):
+        if capability.readers_at(contract.effective):
+            yield from _no_longer(context, capability)
+            continue
+        if capability.encoding != "attribute":
             continue
         reads = list(program.reads(capability.name))
         if any(_asks(context, read, capability) for read in reads):
@@ -74,10 +81,74 @@ def check(context: Context) -> Iterator[Finding]:
                 yield from _finding(context, symbol, capability, reads, later)
 
 
+def _no_longer(context: Context, capability: Capability) -> Iterator[Finding]:
+    """What readers of the pack asked, where they stand in the checked tree and ask no more."""
+    program, contract = context.program, context.contract
+    owner = program.linker.absolute(capability.owner)
+    readers = capability.readers_at(contract.effective)
+    if not isinstance(owner, ClassSymbol) or owner.module.tree is not Tree.PROJECT:
+        return
+    silent = [_silent(program, site.function, capability.name) for site in readers]
+    declared = _declaration(program, owner, capability.name)
+    if declared is None or None in silent:
+        return
+    # A method of that name only hands the question on to another class: it is no gate.
+    handing = capability.name if capability.encoding == "method" else None
+    for read in program.reads(capability.name):
+        if read.fact.scope.rpartition(".")[2] != handing and _asks(context, read, capability):
+            return
+    steps = [
+        Evidence(
+            f"{facts.qualname}() asks no more", program.location(module, facts.position), Role.GATE
+        )
+        for module, facts in filter(None, silent)
+    ]
+    steps.append(Evidence("as the contract pack has it, it asks", pack_location(readers[0].source)))
+    yield RULE.finding(
+        f"nothing in this tree reads `{capability.name}` of {_a(capability.role)} any more, which "
+        f"`{readers[0].function.rpartition('.')[2]}` asks in "
+        f"{contract.pack.engine} {contract.version}",
+        declared,
+        symbol=f"{owner.facts.qualname}.{capability.name}",
+        severity=Severity.WARNING,
+        evidence=tuple(steps),
+    )
+
+
+def _silent(program: Program, dotted: str, name: str) -> tuple[Module, FunctionFacts] | None:
+    """The function of the checked tree that is called so, if it does not mention `name`."""
+    outer, _, last = dotted.rpartition(".")
+    holder, found = program.linker.absolute(outer), program.linker.absolute(dotted)
+    if isinstance(holder, ClassSymbol):
+        module, facts = (
+            holder.module,
+            next((m for m in holder.facts.methods if m.name == last), None),
+        )
+    elif isinstance(found, FunctionSymbol):
+        module, facts = found.module, found.facts
+    else:
+        return None
+    if facts is None or module.tree is not Tree.PROJECT:
+        return None
+    is_mentioned = re.search(rf"\b{name}\b", program.modules.source(module, facts))
+    return None if is_mentioned else (module, facts)
+
+
+def _declaration(program: Program, owner: ClassSymbol, name: str) -> Location | None:
+    """Where a class itself states a capability, as a method or as an attribute."""
+    for method in owner.facts.methods:
+        if method.name == name:
+            return program.location(owner.module, method.position)
+    said = program.resolve(owner, name).place
+    if said is None or said.owner is not owner:
+        return None
+    return program.location(owner.module, said.fact.position)
+
+
 def _asks(context: Context, read: Read, capability: Capability) -> bool:
     """Whether a read may be one of this capability, rather than of its namesake on another role."""
     program, fact = context.program, read.fact
-    if fact.called:
+    if fact.called is (capability.encoding == "attribute"):
         return False
     asked = program.linker.accessors.get(fact.accessor)
     if asked is None and fact.receiver in ("self", "cls"):

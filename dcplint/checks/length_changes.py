@@ -163,7 +163,7 @@ def held(
     context: Context, function: Function, at: Node, node: ast.expr, steps: int = _STEPS
 ) -> tuple[Node, ast.expr]:
     """What a variable holds, without what changes no number, and where it was given that."""
-    if isinstance(node, ast.Call) and callee_name(node) in KEEPING and operands(node):
+    if isinstance(node, ast.Call) and callee_name(node).rstrip("_") in KEEPING and operands(node):
         return held(context, function, at, operands(node)[0], steps)
     if isinstance(node, ast.Subscript):
         return held(context, function, at, node.value, steps)

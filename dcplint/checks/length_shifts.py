@@ -14,10 +14,11 @@ from dcplint.flow.functions import Function, callee_name
 from dcplint.flow.graph import Node
 from dcplint.source.location import Tree
 from dcplint.units.lattice import Space, Value, shifts_local
-from dcplint.units.operations import ADDING, loaded, operands
+from dcplint.units.operations import ADDING, CHOOSING, loaded, operands
 from dcplint.units.roles import SIDES
 
 _IN_PLACE: dict[str, ast.operator] = {"add_": ast.Add(), "sub_": ast.Sub()}
+_CHOICES = 3  # choices among choices
 _SHIFTED = {
     "+": "L=8, N=4, r=3, I=1, k=1: 3, should be 2",
     "-": "L=8, N=4, r=0, I=1, k=1: 1, should be 2",
@@ -95,27 +96,43 @@ def _shifted(
     context: Context, function: Function, at: Node, value: ast.AST, fields: Set[str]
 ) -> Iterator[Change]:
     """Where `value` is what such a field holds, and something more or less that is not local."""
+    for place, node in _choices(context, function, at, value, _CHOICES):
+        change = _sum(node)
+        if change is None:
+            continue
+        sides = [(change.left, change.right)]
+        if isinstance(change.op, ast.Add):
+            sides.append((change.right, change.left))
+        for whole, step in sides:
+            if _is_of_field(context, function, place, whole, fields):
+                known = context.units.before_node(function, place, step)
+                if not isinstance(known, Value) or known.unit.space is not Space.LOCAL:
+                    sign = "+" if isinstance(change.op, ast.Add) else "-"
+                    yield Change(
+                        function,
+                        node,
+                        f"`{function.qualname}` changes the local length "
+                        f"`{shorten(_part_of(whole))}` by {shorten(step)}: "
+                        f"local(L {sign} k) is not local(L) {sign} k ({_SHIFTED[sign]})",
+                    )
+                    return
+
+
+def _choices(
+    context: Context, function: Function, at: Node, value: ast.AST, steps: int
+) -> Iterator[tuple[Node, ast.AST]]:
+    """What `value` may be, one of several by a test: `where(live, x - k, x)`, `max(x - k, 0)`."""
     if isinstance(value, ast.expr) and _sum(value) is None:
         at, value = held(context, function, at, value)
-    change = _sum(value)
-    if change is None:
+    if isinstance(value, ast.IfExp):
+        chosen = [value.body, value.orelse]
+    elif isinstance(value, ast.Call) and callee_name(value) in CHOOSING:
+        chosen = operands(value)[1 if callee_name(value) == "where" else 0 :]
+    else:
+        yield at, value
         return
-    sides = [(change.left, change.right)]
-    if isinstance(change.op, ast.Add):
-        sides.append((change.right, change.left))
-    for whole, step in sides:
-        if _is_of_field(context, function, at, whole, fields):
-            known = context.units.before_node(function, at, step)
-            if not isinstance(known, Value) or known.unit.space is not Space.LOCAL:
-                sign = "+" if isinstance(change.op, ast.Add) else "-"
-                yield Change(
-                    function,
-                    value,
-                    f"`{function.qualname}` changes the local length `{shorten(_part_of(whole))}` "
-                    f"by {shorten(step)}: local(L {sign} k) is not local(L) {sign} k "
-                    f"({_SHIFTED[sign]})",
-                )
-                return
+    for choice in chosen if steps else ():
+        yield from _choices(context, function, at, choice, steps - 1)
 
 
 def _is_of_field(

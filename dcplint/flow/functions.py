@@ -307,6 +307,17 @@ def receiver(function: Function, target: Function, call: ast.Call, name: str) ->
     return owner
 
 
+def given_once(function: Function, name: str) -> ast.expr | None:
+    """What a variable is given by the one assignment that there is."""
+    given = [
+        statement.value
+        for statement in function.mentions.get(name, ())
+        if isinstance(statement, ast.Assign)
+        and any(isinstance(target, ast.Name) and target.id == name for target in statement.targets)
+    ]
+    return given[0] if len(given) == 1 and name not in function.parameters else None
+
+
 def default(target: Function, name: str) -> ast.expr | None:
     """The default of parameter `name`, if it has one."""
     spec = target.node.args

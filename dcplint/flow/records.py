@@ -10,7 +10,13 @@ from dataclasses import dataclass
 from dcplint.contracts.model import ContractField
 from dcplint.facts.expressions import dotted_name
 from dcplint.flow.fields import FieldFlow
-from dcplint.flow.functions import Function, callee_name, expressions, written_keywords
+from dcplint.flow.functions import (
+    Function,
+    callee_name,
+    expressions,
+    given_once,
+    written_keywords,
+)
 from dcplint.flow.stores import stored_by
 from dcplint.flow.trace import State
 from dcplint.source.tree import walk
@@ -143,19 +149,11 @@ def _carried(function: Function, value: ast.expr, dotted: str) -> str | None:
         found = {_carried(function, option, dotted) for option in options}
         return found.pop() if len(found) == 1 else None
     if isinstance(value, ast.Call) and len(value.args) == 1 and isinstance(value.func, ast.Name):
-        helper = _lambda(function, value.func.id)
-        if helper is not None and _carried(function, value.args[0], dotted) == "":
-            parameter = helper.args.args[0].arg
-            return _carried(function, helper.body, parameter)
+        helper = given_once(function, value.func.id)
+        if isinstance(helper, ast.Lambda) and len(helper.args.args) == 1:
+            if _carried(function, value.args[0], dotted) == "":
+                return _carried(function, helper.body, helper.args.args[0].arg)
     return "" if dotted_name(value) == dotted else None
-
-
-def _lambda(function: Function, name: str) -> ast.Lambda | None:
-    for node in function.homes:
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda):
-            if any(dotted_name(t) == name for t in node.targets) and node.value.args.args:
-                return node.value
-    return None
 
 
 def _values(function: Function, value: ast.expr) -> list[ast.expr]:

@@ -9,7 +9,7 @@ from functools import cached_property
 
 from dcplint.facts.expressions import dotted_name
 from dcplint.facts.model import Source
-from dcplint.flow.functions import CallSite, Function, callee_name, fits
+from dcplint.flow.functions import CallSite, Function, callee_name, fits, given_once
 from dcplint.flow.listing import Listing, ends_word
 from dcplint.flow.types import classes_of, narrowed
 from dcplint.program.symbols import ClassSymbol, FunctionSymbol
@@ -29,7 +29,11 @@ class Universe(Listing):
         """The functions of the universe that `call`, made by `statement`, may run."""
         callee = call.func
         if isinstance(callee, ast.Name):
-            return self.plain(function, callee.id)
+            named = self.plain(function, callee.id)
+            held = None if named else given_once(function, callee.id)
+            if not isinstance(held, ast.Attribute):
+                return named
+            return self.callees(function, ast.Call(held, call.args, call.keywords), statement)
         if not isinstance(callee, ast.Attribute):
             return ()
         receiver = callee.value

@@ -33,8 +33,9 @@ _LONG = 200
 class Value:
     """What is known of a value. meaning: what it was given, for naming tests of it.
 
-    single: it is one value, no tuple. origin: where it becomes None, or is returned as one value.
-    truth: whether it is true, where that is known. method: the method of the instance that it is.
+    single: it is one value, no tuple or a tuple of one. origin: where it becomes None, or is
+    returned as one value. truth: whether it is true, where that is known. method: the method of
+    the instance that it is.
     """
 
     state: State = State.UNKNOWN
@@ -147,9 +148,10 @@ class Walk:
 
     def result(self, function: Function, node: ast.Return, value: Value) -> Value:
         """What is returned; of one value with the place, a helper's where it is handed on as is."""
-        if value.state is State.NONE or value.elements is not None:
+        elements = value.elements
+        if value.state is State.NONE or (elements is not None and len(elements) != 1):
             return value
-        if not (value.single or self.is_paired(function, node)):
+        if not (value.single or elements is not None or self.is_paired(function, node)):
             return value
         if value.origin is not None and isinstance(node.value, ast.Call):
             return value
@@ -350,6 +352,8 @@ class Walk:
                 yield Value(State.SET, truth=bool(node.value), meaning=node), way
         elif isinstance(node, ast.Name):
             yield way.env.get(node.id, Value(meaning=node)), way
+        elif isinstance(node, ast.List) and len(node.elts) < 2:
+            yield Value(), way  # there may be more in it by and by
         elif isinstance(node, (ast.Tuple, ast.List)):
             yield from self.display(function, node.elts, (), way, depth)
         elif isinstance(node, ast.IfExp):

@@ -219,7 +219,7 @@ def _held(target: ast.Name, value: ast.expr, env: Env, slice_: _Slice) -> ast.ex
     if isinstance(value, _CARRIERS):
         held = _put_in(value, env, slice_.named)
         # What lengths differ by is a length of its own, like that of the context alone.
-        return target if role(target) is Role.LENGTH and _is_difference(held) else held
+        return _as_length(target) if _is_length(target, held) else held
     if isinstance(value, ast.Call) and callee_name(value).rstrip("_") in ELEMENTWISE:
         return _put_in(value, env, slice_.named)
     if isinstance(value, ast.Call) and callee_name(value) == "load" and role(target) is None:
@@ -229,6 +229,20 @@ def _held(target: ast.Name, value: ast.expr, env: Env, slice_: _Slice) -> ast.ex
         return named[0] if len(named) == 1 else _OPAQUE
     # What another function gives is known by its name, or not at all.
     return target if role(target) is not None else _OPAQUE
+
+
+def _is_length(target: ast.Name, value: ast.expr) -> bool:
+    """Whether it is what a length differs by, as the one name or the other says."""
+    if not _is_difference(value):
+        return False
+    whole = value
+    while isinstance(whole, (ast.BinOp, ast.Subscript)):
+        whole = whole.left if isinstance(whole, ast.BinOp) else whole.value
+    return role(target) is Role.LENGTH or (role(target) is None and role(whole) is Role.LENGTH)
+
+
+def _as_length(target: ast.Name) -> ast.Name:
+    return target if role(target) is Role.LENGTH else ast.Name(f"{target.id}_len", ast.Load())
 
 
 def _is_difference(value: ast.expr) -> bool:

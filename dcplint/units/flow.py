@@ -18,7 +18,14 @@ from dcplint.contracts.model import Localizer
 from dcplint.facts.expressions import dotted_name, shorten
 from dcplint.flow.conditions import substituted
 from dcplint.flow.dataclasses import constructor_argument
-from dcplint.flow.functions import CallSite, Function, argument, callee_name, default
+from dcplint.flow.functions import (
+    CallSite,
+    Function,
+    argument,
+    callee_name,
+    default,
+    given_once,
+)
 from dcplint.flow.graph import Node, Role
 from dcplint.flow.scenario import Scenario
 from dcplint.flow.types import attribute_settings
@@ -103,6 +110,7 @@ class UnitFlow:
     _paths: dict[str, ast.Attribute] = field(default_factory=dict)
     _before: dict[Node, tuple[Node, ...]] = field(default_factory=dict)
     _said: dict[ast.AST, ast.expr] = field(default_factory=dict)
+    _written_out: dict[ast.Call, ast.expr | None] = field(default_factory=dict)
     _spent: dict[Function, int] = field(default_factory=dict)
     _work: int = 0
     _steps: int = 0
@@ -309,7 +317,23 @@ class UnitFlow:
             mark = Mark(frame.function, call, shorten(call))
             rounded = name in ROUNDING
             return self._divided(frame, at, parts[0], parts[1], rounded, mark)
+        if isinstance(call.func, ast.Name):
+            inlined = self._inlined(frame.function, call)
+            if inlined is not None:
+                return self._evaluate(frame, at, inlined)
         return self._returned(frame, at, call)
+
+    def _inlined(self, function: Function, call: ast.Call) -> ast.expr | None:
+        """What a call comes to of a variable that holds a lambda."""
+        if call not in self._written_out:
+            self._written_out[call] = None
+            made = given_once(function, callee_name(call))
+            plain = not call.keywords and not any(isinstance(a, ast.Starred) for a in call.args)
+            if isinstance(made, ast.Lambda) and plain and len(made.args.args) == len(call.args):
+                names = (parameter.arg for parameter in made.args.args)
+                given = dict(zip(names, call.args, strict=True))
+                self._written_out[call] = substituted(made.body, given)
+        return self._written_out[call]
 
     def _localised(self, frame: _Frame, at: Node, call: ast.Call, localizer: Localizer) -> Abstract:
         length = passed(call, localizer, localizer.length)
@@ -373,12 +397,11 @@ class UnitFlow:
 
     def _returns(self, frame: _Frame) -> Iterator[Abstract]:
         reachable = self.scenario.reachable(frame.function)
-        for edge in frame.function.graph.end.before:
-            statement = edge.source.statement
-            if edge.source not in reachable or not isinstance(statement, ast.Return):
-                continue
-            if statement.value is not None:
-                yield self._evaluate(frame, edge.source, statement.value)
+        for node in frame.function.graph.nodes:
+            statement = node.statement
+            if node in reachable and isinstance(statement, ast.Return):
+                if statement.value is not None:
+                    yield self._evaluate(frame, node, statement.value)
 
     # Names
 

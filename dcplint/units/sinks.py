@@ -14,6 +14,7 @@ from dcplint.program.symbols import ClassSymbol
 from dcplint.source.location import Tree
 from dcplint.units.flow import UNITS, UnitFlow
 from dcplint.units.lattice import Counts, Space, Unit
+from dcplint.units.operations import operands
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +126,7 @@ def field_sinks(flow: UnitFlow) -> Iterator[Sink]:
         if UNITS[fact.unit].counts is not Counts.SEQUENCE or UNITS[fact.unit].bound:
             continue
         yield from _constructed(flow, fact)
+        yield from _replaced(flow, fact)
         yield from _assigned(flow, fact)
 
 
@@ -138,6 +140,16 @@ def _constructed(flow: UnitFlow, fact: Length) -> Iterator[Sink]:
             passed = constructor_argument(flow.universe, site.call, record, fact.name)
             if passed is not None:
                 yield _field_sink(site.function, site.statement, passed, fact)
+
+
+def _replaced(flow: UnitFlow, fact: Length) -> Iterator[Sink]:
+    """`record.replace(field=…)` and `dataclasses.replace(record, field=…)`."""
+    for site in flow.universe.calls_of("replace"):
+        passed = next((k.value for k in site.call.keywords if k.arg == fact.name), None)
+        if passed is None or site.function.module.tree is not Tree.PROJECT:
+            continue
+        if any(_carries(flow, site.function, r, fact) for r in operands(site.call)[:2]):
+            yield _field_sink(site.function, site.statement, passed, fact)
 
 
 def _assigned(flow: UnitFlow, fact: Length) -> Iterator[Sink]:

@@ -18,6 +18,7 @@ from dcplint.units.lattice import LENGTHS, Counts, Mark, Space, Value
 from dcplint.units.roles import Role as Part
 from dcplint.units.roles import role
 
+_BRANCHING = (ast.If, ast.While, ast.For, ast.Match)
 _STEPS = 4  # variables in terms of variables
 _CALLS = 2  # calls into calls
 _SHAPES = frozenset({"shape", "ndim", "dtype", "device", "numel", "size", "dim"})
@@ -75,12 +76,13 @@ class Variance:
             return
         for node in function.graph.nodes:
             statement = node.statement
-            if node not in reachable or not isinstance(statement, (ast.If, ast.While, ast.For)):
+            if node not in reachable or not isinstance(statement, _BRANCHING):
                 continue
             if isinstance(statement, ast.For):
                 test = statement.iter if node.role is Role.HEADER else None
             else:
-                test = statement.test if node.role is Role.PLAIN else None
+                asked = statement.subject if isinstance(statement, ast.Match) else statement.test
+                test = asked if node.role is Role.PLAIN else None
             if test is None:
                 continue
             if self.units.scenario.truth(function, test) is not None:
@@ -201,24 +203,25 @@ class Variance:
     def _unequal(
         self, function: Function, node: Node, calls: dict[Node, dict[str, ast.Call]]
     ) -> ast.Call | None:
-        """A collective that only one way out of `node` leads to."""
-        sides: dict[bool, list[Node]] = {True: [], False: []}
+        """A collective that not every way out of `node` leads to."""
+        is_match = isinstance(node.statement, ast.Match)
+        sides: dict[Node | bool, list[Node]] = {} if is_match else {True: [], False: []}
         for after, edge in self._following(function).get(node, ()):
             if edge.raised:
                 continue
             inside = edge.holds if edge.test is not None else after.role is Role.BIND
-            sides[inside].append(after)
+            sides.setdefault(after if is_match else inside, []).append(after)
         loops = _loops_around(function, node)
         reached = {side: self._reached(function, starts, loops) for side, starts in sides.items()}
         if not all(sides.values()) or not all(_is_left(reached[s], loops, function) for s in sides):
             return None  # a side that always raises refuses, and is no way on
-        names = {
-            side: {name: call for place in places for name, call in calls.get(place, {}).items()}
-            for side, places in reached.items()
-        }
-        for side in (True, False):
-            for name, call in names[side].items():
-                if name not in names[not side]:
+        names = [
+            {name: call for place in places for name, call in calls.get(place, {}).items()}
+            for places in reached.values()
+        ]
+        for found in names:
+            for name, call in found.items():
+                if not all(name in other for other in names):
                     return call
         return None
 
