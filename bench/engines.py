@@ -26,7 +26,7 @@ from typing import Any
 from dcplint.harness.confirm import choose_device, not_run
 from dcplint.harness.job import Job
 from dcplint.harness.missing import COMPILED_OP
-from dcplint.harness.model import Confirmation, Execution, Verdict
+from dcplint.harness.model import Confirmation, Execution, Signal, Verdict
 from dcplint.harness.pool import Pool, PoolError
 from dcplint.harness.predict import PREDICTIONS
 from dcplint.harness.verify import Verifier
@@ -111,6 +111,8 @@ def _row(cls: dict[str, Any], found: list[Confirmation]) -> tuple[str, ...]:
     shown = min(found, key=lambda c: order.index(c.verdict))
     value = claim["value"]
     says = _SAYS.get((shown.verdict, bool(value)), "open")
+    if not value and all(c.signal is Signal.REFUSED for c in found):
+        says = _SAYS[Verdict.CONFIRMED, False]
     # A run that ended before a kernel says less of how the class was executed than the others.
     labels = [r.execution for r in shown.runs if r.execution is not Execution.NATIVE_CPU]
     tier = (labels or [shown.execution])[0].value

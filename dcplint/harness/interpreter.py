@@ -31,6 +31,27 @@ def complete_interface() -> None:
         kernel.constexprs = property(constexprs)
 
 
+def repair_scalar_masks() -> None:
+    """Let the comparison of a scalar stay one when it is spread over a block.
+
+    The interpreter (triton 3.9.0) makes integers of it, which no load or store takes for a mask.
+    """
+    import triton.language as tl
+    from triton.runtime import interpreter as it
+
+    builder: Any = it.InterpreterBuilder
+    splat = getattr(builder, "create_splat", None)
+    if splat is None:
+        return
+
+    def create_splat(self: Any, block_type: Any, item: Any) -> Any:
+        if item.data.dtype == bool and item.dtype != tl.int1:
+            item = it.TensorHandle(item.data, tl.int1)
+        return splat(self, block_type, item)
+
+    builder.create_splat = create_splat
+
+
 def stub_autotuning() -> None:
     """Let `@triton.autotune` run without a driver: every configuration is equally fast.
 

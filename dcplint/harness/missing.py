@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
+import importlib.util
 import linecache
+import re
 import traceback
 from pathlib import Path
 from typing import Any
@@ -11,6 +14,7 @@ from dcplint.harness.ledger import Unavailable
 
 COMPILED_OP = "needs a compiled op of the engine:"
 
+_EXTENSION = re.compile(r"\b\w+(?:\.\w+)*\._\w*C\b")  # of an engine, by its name
 _ENGINE_SIDE = Path(__file__).parent / "vllm"  # what the harness puts in an engine's place
 _NO_CARD = ("Torch not compiled with CUDA", "No CUDA GPUs", "Cannot access accelerator device")
 _LONGEST = 120  # characters of a quoted statement
@@ -30,11 +34,43 @@ def lacking(error: Any) -> str:
             return f"what stands in for the engine does not do: {type(error).__name__}: {said}"
         if "_OpNamespace" in said:
             return f"{COMPILED_OP} {said.rpartition(' ')[2]}"
+        unbuilt = _EXTENSION.search(said)
+        if unbuilt is not None and not _is_there(unbuilt[0]):
+            return f"needs a compiled extension of the engine: {unbuilt[0]}"
+        if isinstance(error, NameError):
+            elsewhere = _imported_elsewhere(error)
+            if elsewhere:
+                return elsewhere
         if any(words in said for words in _NO_CARD):
             frames = traceback.extract_tb(error.__traceback__)
             maker = "AMD" if any("rocm" in Path(f.filename).stem for f in frames) else "NVIDIA"
             return f"needs a card of {maker} and a torch built for it, {_quote(_foreign(frames))}"
         error = error.__cause__
+    return ""
+
+
+def _is_there(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ImportError:
+        return False
+
+
+def _imported_elsewhere(error: NameError) -> str:
+    """What a module imports on another platform only; empty for a name that it never has."""
+    frames = traceback.extract_tb(error.__traceback__)
+    path = frames[-1].filename if frames else ""
+    try:
+        tree = ast.parse("".join(linecache.getlines(path)))
+    except (SyntaxError, ValueError):
+        return ""
+    for branch in (node for node in tree.body if isinstance(node, ast.If)):
+        for node in ast.walk(branch):
+            names = node.names if isinstance(node, ast.Import | ast.ImportFrom) else ()
+            if error.name in {alias.asname or alias.name for alias in names}:
+                place = f"{Path(path).name}:{branch.lineno}"
+                test = ast.unparse(branch.test)
+                return f"needs `{error.name}`, which {place} imports only if `{test}` or the like"
     return ""
 
 

@@ -265,13 +265,13 @@ class Verifier:
         if replaced is not None and part is Part.KERNEL:
             reason = f"it is about the kernel, and {_reference(replaced)}"
             return self._conclude(Verdict.INCONCLUSIVE, reason, replaced, None, runs)
-        faulty = next((r for r in runs if r.worst is not None), None)
-        if faulty is not None:
+        faults = [r for r in runs if r.worst is not None]
+        if faults:
+            faulty = min(faults, key=lambda run: run.probe == DRAFT)  # what is sharded tells more
             worst = faulty.worst
             assert worst is not None
-            return self._conclude(
-                Verdict.INCONCLUSIVE, self._why_not(faulty, worst), faulty, worst, runs
-            )
+            reason = self._why_not(faulty, worst, len(runs) - len(faults))
+            return self._conclude(Verdict.INCONCLUSIVE, reason, faulty, worst, runs)
         failed_control = next((r for r in runs if not self._control_passed(r)), None)
         if failed_control is not None:
             reason = "our own kernel fails the same probe here"
@@ -291,7 +291,8 @@ class Verifier:
             return self._conclude(Verdict.REFUTED, reason, replaced, None, runs)
         return self._conclude(Verdict.REFUTED, reason, runs[-1], None, runs)
 
-    def _why_not(self, run: Run, worst: Measurement) -> str:
+    def _why_not(self, run: Run, worst: Measurement, right: int) -> str:
+        """right: how many probes pass."""
         if not self._control_passed(run):
             return "our own kernel fails the same probe here"
         if worst.outcome is Outcome.NEAR:
@@ -300,7 +301,10 @@ class Verifier:
             return f"fails although {_UNREACHED} ({worst.signal.value}): {worst.detail}"
         if worst.signal is Signal.REFUSED:
             return f"it refuses to run under DCP: {worst.detail}"
-        what = f"fails {run.probe}, but not as the rule predicts"
+        if run.probe == DRAFT:
+            what = f"right in {right} probes, but not where a layer in the group is unsharded"
+        else:
+            what = f"fails {run.probe}, but not as the rule predicts"
         return f"{what} ({worst.signal.value}): {worst.detail}"
 
     def _conclude(

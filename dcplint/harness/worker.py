@@ -16,6 +16,7 @@ from dcplint.harness.interpreter import (
     complete_interface,
     enable_interpreter,
     healthy_dtypes,
+    repair_scalar_masks,
     stub_autotuning,
 )
 from dcplint.harness.job import (
@@ -50,6 +51,7 @@ def prepare(device: str, engine: str, drivers: Sequence[str] = ()) -> dict[str, 
     torch.use_deterministic_algorithms(True, warn_only=True)
     if device == "cpu":
         unrepaired = bf16.repair()
+        repair_scalar_masks()
         speed_up()
         stub_autotuning()
         complete_interface()

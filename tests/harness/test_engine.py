@@ -21,7 +21,7 @@ from dcplint.harness.model import Batch, Claims, Geometry, Probe, Topology
 from dcplint.harness.probes import core_probes
 from dcplint.harness.rank_program import _Step
 from dcplint.harness.shard import Shard
-from dcplint.harness.vllm import driver, engine, substitutes
+from dcplint.harness.vllm import driver, engine, subject, substitutes
 from dcplint.harness.workload import make_workload, pages_needed, place
 
 
@@ -79,6 +79,80 @@ def test_whose_card_is_missing(tmp_path: Path) -> None:
         path.write_text("raise AssertionError('Torch not compiled with CUDA enabled')\n")
         said = missing.lacking(_raised(partial(runpy.run_path, str(path))))
         assert said.startswith(f"needs a card of {maker} and a torch built for it, `raise ")
+
+
+_ON_ANOTHER_PLATFORM = """
+from platforms import is_here
+if is_here:
+    from kernels import store as operation
+else:
+    del is_here
+operation()
+"""
+
+
+def test_what_a_module_imports_elsewhere_only_is_missing_here(tmp_path: Path) -> None:
+    path = tmp_path / "paged.py"
+    sys.modules["platforms"] = ModuleType("platforms")
+    sys.modules["platforms"].__dict__["is_here"] = False
+    try:
+        path.write_text(_ON_ANOTHER_PLATFORM)
+        said = missing.lacking(_raised(partial(runpy.run_path, str(path))))
+        assert said == "needs `operation`, which paged.py:3 imports only if `is_here` or the like"
+        path.write_text(_ON_ANOTHER_PLATFORM.replace("operation()", "misspelt()"))
+        assert missing.lacking(_raised(partial(runpy.run_path, str(path)))) == ""
+    finally:
+        del sys.modules["platforms"]
+
+
+def test_an_extension_that_was_not_built_is_named() -> None:
+    said = "vllm._flash_C is not available, likely was not compiled"
+    assert missing.lacking(AssertionError(said)) == (
+        "needs a compiled extension of the engine: vllm._flash_C"
+    )
+    assert missing.lacking(RuntimeError("torch._C is there, and this has another reason")) == ""
+
+
+class _LayerOfItsModel:
+    """An impl that the layer of one model calls in a way of its own."""
+
+    def forward(self, layer: Any, query: Any, kv_cache: Any, output: Any) -> Any: ...
+
+
+class _Usual:
+    def forward(
+        self, layer: Any, q: Any, k: Any, v: Any, cache: Any, md: Any, output: Any = None
+    ) -> Any: ...
+
+    def do_kv_cache_update(self, *arguments: Any) -> None: ...
+
+
+def test_an_impl_that_only_its_models_layer_can_call_is_not_called() -> None:
+    calls = subject.GQASubject._calls
+    subject._require_calls(_Usual, calls)
+    with pytest.raises(Unavailable, match=r"`forward` takes \(layer, query, kv_cache, output\)"):
+        subject._require_calls(_LayerOfItsModel, calls)
+    without = type("WithoutUpdate", (), {"forward": _Usual.forward})
+    with pytest.raises(Unavailable, match="it has no `do_kv_cache_update`"):
+        subject._require_calls(without, calls)
+
+
+def test_rows_of_a_packed_format_are_not_stored_in_torch() -> None:
+    cache = torch.zeros(2, 16, 656, dtype=torch.uint8)
+    rows = torch.zeros(3, 512), torch.zeros(3, 64)
+    with pytest.raises(Unavailable, match="packs 576 values into rows of 656 as fp8_ds_mla"):
+        substitutes.concat_and_cache_mla(*rows, cache, torch.arange(3), "fp8_ds_mla")
+
+
+def test_a_module_that_asks_whether_flash_attention_is_there_is_told_of_the_reference() -> None:
+    asking = ModuleType("asking")
+    asking.__dict__["is_flash_attn_varlen_func_available"] = lambda: False
+    there = ModuleType("there")
+    there.__dict__["is_flash_attn_varlen_func_available"] = lambda: True
+    asked = frozenset({"is_flash_attn_varlen_func_available"})
+    found = [substitutes._lacks_flash_attention(m, asked) for m in (asking, there)]
+    assert found == [True, False]
+    assert not substitutes._lacks_flash_attention(ModuleType("other"), frozenset())
 
 
 def _backend(**attributes: Any) -> Any:

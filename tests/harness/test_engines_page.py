@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from bench import engines
+from dcplint.harness.job import Job, failed, make_run
+from dcplint.harness.model import Confirmation, Execution, Signal, Verdict
 
 
 def _class(module: str) -> dict[str, Any]:
@@ -45,3 +47,26 @@ def test_a_class_whose_line_is_taken_out_is_run_again(tmp_path: Path, ran: list[
     kept.write_text("\n".join([lines[2], lines[0]]) + "\n")
     assert list(engines.rows(tmp_path, kept)) == first
     assert ran == ["amd", "nvidia", "cpu", "nvidia"]
+
+
+@pytest.mark.parametrize(("claims", "says"), [(False, "does not, as it says"), (True, "open")])
+def test_a_refusal_bears_out_a_class_that_says_no(claims: bool, says: str) -> None:
+    refused = failed(Signal.REFUSED, 0, "no DCP here")
+    run = make_run(Job("m:Impl", "short-i1", 2), (refused,), Execution.NATIVE_CPU, 0.1)
+    found = Confirmation(
+        verdict=Verdict.INCONCLUSIVE,
+        reason="it refuses to run under DCP: no DCP here",
+        execution=Execution.NATIVE_CPU,
+        ranks="emulated",
+        environment={},
+        signal=Signal.REFUSED,
+        measured=1.0,
+        tolerance=0.0,
+        control="passed",
+        seed=1,
+        repro=run.repro,
+        runs=(run,),
+    )
+    cls = _class("m")
+    cls["capabilities"]["supports_dcp"]["value"] = claims
+    assert engines._row(cls, [found, found])[3] == says

@@ -240,6 +240,26 @@ print(left, it.interpreter_builder.options is options)
     assert left == f"{[set()] * 5} True"
 
 
+_MASKED = """
+import sys
+from dcplint.harness import interpreter
+interpreter.enable_interpreter()
+if "repair" in sys.argv:
+    interpreter.repair_scalar_masks()
+from tests.harness.masked import store_once
+print(store_once().tolist())
+"""
+
+
+def test_a_scalars_comparison_is_a_mask() -> None:
+    done = [
+        subprocess.run([sys.executable, "-c", _MASKED, *arguments], capture_output=True, text=True)
+        for arguments in ([], ["repair"])
+    ]
+    assert "mask has unsupported dtype" in done[0].stderr  # else it need not be repaired
+    assert done[1].stdout == f"{[True] * 4 + [False] * 4}\n", done[1].stderr
+
+
 _AUTOTUNE = """
 import os, sys
 os.environ["TRITON_INTERPRET"] = "1"

@@ -112,7 +112,11 @@ def test_what_a_reference_in_the_kernels_place_settles(
 def test_what_only_an_unsharded_layer_raises_is_another_rules() -> None:
     said = _verdict(MadeUp(draft=Signal.ERROR))
     assert said.verdict is Verdict.INCONCLUSIVE
-    assert said.reason.startswith("fails draft, but not as the rule predicts (error)")
+    others = len(said.runs) - 1
+    told = f"right in {others} probes, but not where a layer in the group is unsharded (error)"
+    assert said.reason.startswith(told)
+    worse = _verdict(MadeUp(draft=Signal.ERROR, strided=Signal.REFUSED))
+    assert worse.reason.startswith("it refuses to run under DCP")
     assert _verdict(MadeUp(draft=Signal.READ_UNOWNED)).verdict is Verdict.CONFIRMED
     own = replace(CLAIM, probes=(DRAFT,))
     assert _verdict(MadeUp(draft=Signal.ERROR), own).verdict is Verdict.CONFIRMED

@@ -18,7 +18,7 @@ from dcplint.harness.vllm import engine
 MAX_REQS = 64
 MAX_TOKENS = 512
 MAX_MODEL_LEN = 4096
-TOPK = 512  # tokens that a sparse layer selects at most: more than any probe has
+LONGEST = 512  # more tokens than a request of any probe has
 
 
 class Settings:
@@ -151,7 +151,7 @@ def _hf_config(geometry: Geometry) -> Settings:
         qk_rope_head_dim=geometry.head_dim - geometry.kv_lora_rank,
         qk_nope_head_dim=geometry.v_head_dim,
         v_head_dim=geometry.v_head_dim,
-        index_topk=TOPK,
+        index_topk=LONGEST,
     )
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 
@@ -15,11 +15,19 @@ from dcplint.harness.ledger import Unavailable, note_stub
 from dcplint.harness.missing import describe
 from dcplint.harness.model import Geometry
 from dcplint.harness.vllm import engine
-from dcplint.harness.vllm.config import MAX_MODEL_LEN, MAX_TOKENS, TOPK, make_config
+from dcplint.harness.vllm.config import LONGEST, MAX_TOKENS, make_config
 from dcplint.harness.vllm.group import EngineGroup
 from dcplint.harness.vllm.layer import NAME, make_layer, make_merge
 from dcplint.harness.vllm.metadata import engine_metadata
 from dcplint.harness.vllm.substitutes import fill_gaps
+
+# Kinds of cache, by whether it is latent and whether it is of a window.
+_SPECS = {
+    (False, False): "FullAttentionSpec",
+    (True, False): "MLAAttentionSpec",
+    (False, True): "SlidingWindowSpec",
+    (True, True): "SlidingWindowMLASpec",
+}
 
 
 class EngineSubject:
@@ -28,6 +36,8 @@ class EngineSubject:
     owes_empty = False
     # Finite: the engine zeroes its caches, so that a backend may read what it then weighs with 0.
     poison: float = 16384.0
+    # How the engine's layer calls an impl: its methods, and what they are given.
+    _calls: ClassVar[Mapping[str, tuple[str, ...]]]
 
     def __init__(
         self, backend: Any, geometry: Geometry, placement: Placement, cache_dtype: str
@@ -48,6 +58,10 @@ class EngineSubject:
         # What a sparse layer's indexer selects: every token that a query may see.
         is_sparse = getattr(backend, "is_sparse", bool)()
         self._selected = _no_tokens(placement.device) if is_sparse else None
+        _require_calls(impl_class, self._calls)
+        self._window = geometry.window
+        if hasattr(backend, "set_head_size_v"):  # as the layer does before it makes an impl
+            backend.set_head_size_v(geometry.v_head_dim)
         self._enter()
         self._impl = self._make_impl(impl_class)
         self._layer.impl = self._impl
@@ -103,7 +117,7 @@ class EngineSubject:
             "scale": self.geometry.sm_scale,
             "num_kv_heads": self.geometry.num_kv_heads,
             "alibi_slopes": None,
-            "sliding_window": self.geometry.window or None,
+            "sliding_window": self._window or None,
             "kv_cache_dtype": self.cache_dtype,
             "logits_soft_cap": self.geometry.soft_cap or None,
             "attn_type": "decoder",
@@ -131,7 +145,8 @@ class EngineSubject:
                 if "sliding_window" not in describe(error) or self.geometry.window:
                     raise
                 # Of window layers only: one that no probe fills.
-                return cls(**{**options, "sliding_window": MAX_MODEL_LEN})
+                self._window = LONGEST
+                return cls(**{**options, "sliding_window": self._window})
 
     def _impl_options(self) -> dict[str, Any]:
         sinks = self.placement.sinks
@@ -143,9 +158,8 @@ class EngineSubject:
 
     def _spec(self, backend: Any) -> Any:
         geometry, mla = self.geometry, self.geometry.is_mla
-        cls = engine.find(
-            f"vllm.v1.kv_cache_interface:{'MLAAttentionSpec' if mla else 'FullAttentionSpec'}"
-        )
+        name = _SPECS[mla, self._window > 0]
+        cls = engine.find(f"vllm.v1.kv_cache_interface:{name}")
         offered = {
             "block_size": geometry.page_size,
             "num_kv_heads": 1 if mla else geometry.num_kv_heads,
@@ -153,6 +167,7 @@ class EngineSubject:
             "dtype": self._stored_dtype(),
             "cache_dtype_str": self.cache_dtype,
             "dcp_sharded": self.placement.dcp_world_size > 1,
+            "sliding_window": self._window or None,
         }
         given = inspect.signature(cls).parameters
         spec = cls(**{name: value for name, value in offered.items() if name in given})
@@ -180,6 +195,10 @@ class MLASubject(EngineSubject):
 
     self_merging = False
     merges_new_tokens = False
+    _calls: ClassVar = {
+        "forward_mqa": ("q", "kv_cache", "attn_metadata", "layer"),
+        "do_kv_cache_update": ("kv_c", "k_pe", "kv_cache", "slot_mapping", "dtype", "k_scale"),
+    }
 
     def _impl_options(self) -> dict[str, Any]:
         geometry = self.geometry
@@ -254,12 +273,14 @@ class GQASubject(EngineSubject):
 
     self_merging = True
     merges_new_tokens = True
+    _calls: ClassVar = {
+        "forward": ("layer", "query", "key", "value", "kv_cache", "attn_metadata", "output"),
+        "do_kv_cache_update": ("layer", "key", "value", "kv_cache", "slot_mapping"),
+    }
 
     def write(self, key: torch.Tensor, value: torch.Tensor, slots: torch.Tensor) -> None:
         """See `Subject`."""
         self._enter()
-        if not hasattr(self._impl, "do_kv_cache_update"):
-            raise Unavailable("the impl has no cache update of its own")
         self._impl.do_kv_cache_update(self._layer, key, value, self._cache, slots)
 
     def local(
@@ -284,6 +305,23 @@ class GQASubject(EngineSubject):
         raise AssertionError("a self-merging backend has nothing to merge")
 
 
+def _require_calls(impl: Any, calls: Mapping[str, tuple[str, ...]]) -> None:
+    """Raises Unavailable for an impl that another layer than the engine's calls."""
+    for name, given in calls.items():
+        method = getattr(impl, name, None)
+        if method is None:
+            raise Unavailable(f"it has no `{name}`: a layer of its model would have to be run")
+        signature = inspect.signature(method)
+        try:
+            signature.bind(impl, *given)
+        except TypeError:
+            taken = ", ".join(p.name for p in list(signature.parameters.values())[1:])
+            raise Unavailable(
+                f"its `{name}` takes ({taken}), which is not what the engine's layer gives: "
+                "a layer of its model would have to be run"
+            ) from None
+
+
 @contextmanager
 def _refusing() -> Iterator[None]:
     """What a constructor objects to, the backend refuses; it has computed nothing yet."""
@@ -294,7 +332,7 @@ def _refusing() -> Iterator[None]:
 
 
 def _no_tokens(device: str) -> torch.Tensor:
-    return torch.full((MAX_TOKENS, TOPK), -1, dtype=torch.int32, device=device)
+    return torch.full((MAX_TOKENS, LONGEST), -1, dtype=torch.int32, device=device)
 
 
 def _make_workspace(device: str) -> Any:

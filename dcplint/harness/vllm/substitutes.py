@@ -28,11 +28,19 @@ def fill_gaps(classes: Iterable[type]) -> None:
     for name in {c.__module__ for c in classes}:
         module = sys.modules[name]
         wanted = _global_names(module)
-        known = getattr(module, "flash_attn_varlen_func", flash_attn_varlen_func)
-        if "flash_attn_varlen_func" in wanted and known is flash_attn_varlen_func:
+        if _lacks_flash_attention(module, wanted):
             for wanted_name, function in _FLASH_ATTENTION.items():
                 if wanted_name in wanted:
                     setattr(module, wanted_name, function)
+
+
+def _lacks_flash_attention(module: ModuleType, wanted: frozenset[str]) -> bool:
+    """Whether a module looks FlashAttention up, or whether there is one, and it is not there."""
+    if "flash_attn_varlen_func" in wanted:
+        known = getattr(module, "flash_attn_varlen_func", flash_attn_varlen_func)
+        return known is flash_attn_varlen_func
+    is_there = getattr(module, "is_flash_attn_varlen_func_available", None)
+    return is_there is not None and not is_there()
 
 
 def offer_flash_attention(modules: dict[str, ModuleType]) -> bool:
@@ -101,6 +109,12 @@ def concat_and_cache_mla(
 ) -> None:
     """Store kv_c [T, C] beside k_pe [T, R] at slots [T] of a cache [pages, page size, C + R]."""
     note_stub("op concat_and_cache_mla: stores rows, in torch")
+    size = kv_c.shape[-1] + k_pe.shape[-1]
+    if kv_cache.shape[-1] != size:
+        raise Unavailable(
+            f"needs a compiled op of the engine, concat_and_cache_mla, which packs {size} values "
+            f"into rows of {kv_cache.shape[-1]} as {kv_cache_dtype}"
+        )
     mine = slot_mapping >= 0
     page_size = kv_cache.shape[1]
     slots = slot_mapping[mine]
