@@ -115,7 +115,7 @@ def test_what_only_an_unsharded_layer_raises_is_another_rules() -> None:
     others = len(said.runs) - 1
     told = f"right in {others} probes, but not where a layer in the group is unsharded (error)"
     assert said.reason.startswith(told)
-    worse = _verdict(MadeUp(draft=Signal.ERROR, strided=Signal.REFUSED))
+    worse = _verdict(MadeUp(draft=Signal.ERROR, single_rank=Signal.REFUSED))
     assert worse.reason.startswith("it refuses to run under DCP")
     assert _verdict(MadeUp(draft=Signal.READ_UNOWNED)).verdict is Verdict.CONFIRMED
     own = replace(CLAIM, probes=(DRAFT,))
