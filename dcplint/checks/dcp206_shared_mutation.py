@@ -2,7 +2,8 @@
 
 ## What it flags
 An in-place store (`x[…] -= v`, `x -= v`, `x.clamp_()`) by a builder or impl into a tensor of the
-batch metadata that it was given, or into a view of one, without cloning it first.
+batch metadata that it was given, or into a view of one, without cloning it first: itself, or by a
+function that it hands the tensor or the record to.
 
 ## Why it breaks
 All KV cache groups and layers build from one record. Whoever builds after this one sees lengths
@@ -39,7 +40,8 @@ The builder runs on a batch; the batch is compared byte by byte before and after
 A variable that is sometimes the record's tensor and sometimes something else counts only where no
 test that is not understood can keep the two apart: where the store runs whenever the variable is
 set, or where what the batch holds decides about the store, and how the engine is set up about the
-variable. Stores by kernels are not followed.
+variable. A test that compares it with the record's own tensor (`is`, `data_ptr()`) is understood.
+Functions that are called are followed, four deep, where a call can run one alone; kernels are not.
 """
 
 from __future__ import annotations
@@ -55,8 +57,7 @@ from dcplint.facts.expressions import shorten
 from dcplint.facts.positions import position
 from dcplint.findings.model import Evidence, Finding, Severity
 from dcplint.flow.functions import callee_name
-from dcplint.flow.stores import Store, shared_stores, storing
-from dcplint.program.program import Program
+from dcplint.flow.stores import Store, is_looked_at, shared_stores
 from dcplint.program.reach import refusing_impls
 from dcplint.program.symbols import ClassSymbol
 
@@ -69,16 +70,14 @@ RULE = Rule(
     probe="the batch metadata, byte by byte, before and after the builder runs",
 )
 
-_READERS = frozenset({"builder", "impl"})
 _IDEMPOTENT = frozenset({"clamp_", "clamp_min_", "clamp_max_"})
 
 
 def check(context: Context) -> Iterator[Finding]:
     """Yield a finding per function and tensor that a builder or impl stores into."""
     flow, program = context.fields, context.program
-    stores = storing(flow.universe)
     for field in flow.fields:
-        for function in flow.universe.matching(stores, partial(_reads, program)):
+        for function in flow.universe.matching(lambda text: True, partial(is_looked_at, program)):
             owner = function.owner
             assert owner is not None
             told: set[str | ast.stmt] = set()
@@ -89,10 +88,6 @@ def check(context: Context) -> Iterator[Finding]:
                     continue
                 told |= {store.attribute, store.statement}
                 yield _finding(context, owner, store)
-
-
-def _reads(program: Program, owner: ClassSymbol | None) -> bool:
-    return owner is not None and bool(program.roles(owner) & _READERS)
 
 
 def _finding(context: Context, owner: ClassSymbol, store: Store) -> Finding:

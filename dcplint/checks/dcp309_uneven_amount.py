@@ -51,7 +51,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from dcplint.checks.base import Context, Rule
@@ -94,8 +94,8 @@ class _Quotient:
 def check(context: Context) -> Iterator[Finding]:
     """Yield a finding per assertion that some batch breaks."""
     universe = context.fields.universe
-    for function in dict.fromkeys(universe.matching(_divides_by_a_count)):
-        if function.module.tree is Tree.PROJECT:
+    for function in dict.fromkeys(universe.matching(_seems_to_divide)):
+        if function.module.tree is Tree.PROJECT and _divides_by_a_count(function):
             told: set[ast.stmt] = set()
             for demand in demands(universe, function):
                 if demand.statement not in told and (found := _broken(context, function, demand)):
@@ -103,8 +103,17 @@ def check(context: Context) -> Iterator[Finding]:
                     yield _finding(context, function, demand, found)
 
 
-def _divides_by_a_count(text: str) -> bool:
+def _seems_to_divide(text: str) -> bool:
     return _COUNTING.search(text) is not None and _DIVIDING.search(text) is not None
+
+
+def _divides_by_a_count(function: Function) -> bool:
+    return any(
+        _is_counted(function, at, divisor, _STEPS)
+        for statement, nodes in function.own_nodes.items()
+        for divisor in _divisors(statement, nodes)
+        for at in function.graph.at(statement)
+    )
 
 
 def _broken(context: Context, function: Function, demand: Demand) -> _Quotient | None:
@@ -200,6 +209,17 @@ def _floored(node: ast.expr) -> ast.BinOp | None:
     if len(given) != 2:
         return None
     return ast.copy_location(ast.BinOp(given[0], ast.FloorDiv(), given[1]), node)
+
+
+def _divisors(statement: ast.stmt, nodes: Iterable[ast.AST]) -> Iterator[ast.expr]:
+    """By what a statement divides, rounding down."""
+    if isinstance(statement, ast.AugAssign) and isinstance(statement.op, ast.FloorDiv):
+        yield statement.value
+    for node in nodes:
+        if isinstance(node, ast.Call) and callee_name(node) == "divmod":
+            yield from node.args[1:]
+        elif isinstance(node, ast.expr) and (division := _floored(node)) is not None:
+            yield division.right
 
 
 def _is_counted(function: Function, place: Node, node: ast.expr, steps: int) -> bool:

@@ -10,7 +10,8 @@ from dcplint.facts.expressions import dotted_name
 from dcplint.flow.functions import Function
 from dcplint.flow.listing import Classes, Listing, Setting
 from dcplint.flow.values import element_of, unpacked
-from dcplint.program.symbols import ClassSymbol, Symbol, Variable
+from dcplint.program.link import Scopes
+from dcplint.program.symbols import ClassSymbol, Module, Symbol, Variable
 
 _DEPTH = 4
 
@@ -121,7 +122,7 @@ def _of_parameter(listing: Listing, function: Function, place: int, parameter: a
     """What a parameter is noted to be; where nothing is, by the method that this one overrides."""
     owner = function.owner
     if parameter.annotation is not None or owner is None or not function.is_method:
-        return annotated(listing, function, parameter.annotation)
+        return _declared(listing, function, parameter)
     for entry in listing.program.mro(owner).classes[1:]:
         for facts in entry.facts.methods:
             if facts.name != function.node.name:
@@ -131,7 +132,7 @@ def _of_parameter(listing: Listing, function: Function, place: int, parameter: a
             named = [other for other in others if other.arg == parameter.arg]
             meant = named or others[place : place + 1]
             if overridden is not None and meant and meant[0].annotation is not None:
-                return annotated(listing, overridden, meant[0].annotation)
+                return _declared(listing, overridden, meant[0])
     return ()
 
 
@@ -224,15 +225,27 @@ def _assigned(function: Function, name: str) -> list[ast.expr]:
     return given if len(bound) == len(given) else []
 
 
+def _declared(listing: Listing, function: Function, parameter: ast.arg) -> Classes:
+    """The classes that a parameter is annotated with, outside of the function's own body."""
+    scopes = function.outer.scopes if function.outer is not None else ()
+    return _named(listing, function.module, scopes, parameter.annotation)
+
+
 def annotated(listing: Listing, function: Function, annotation: ast.expr | None) -> Classes:
     """The classes of the program that an annotation names (`C`, `"C"`, `C | None`, `A | B`).
 
     A generic class is meant whatever its argument is, and a type variable stands for its bound.
     """
+    return _named(listing, function.module, function.scopes, annotation)
+
+
+def _named(
+    listing: Listing, module: Module, scopes: Scopes, annotation: ast.expr | None
+) -> Classes:
     found = (
         symbol
         for name in _names(annotation)
-        for symbol in bounded(listing.program.linker.name(function.module, name, function.scopes))
+        for symbol in bounded(listing.program.linker.name(module, name, scopes))
     )
     return tuple(dict.fromkeys(found))
 

@@ -18,9 +18,11 @@ class Own(AttentionMetadataBuilder):
 """
 
 
-def _stored(tmp_path: Path, body: str) -> set[tuple[str, str]]:
-    """The fields of `common` that `body`, a builder's, stores into."""
+def _stored(tmp_path: Path, body: str, **modules: str) -> set[tuple[str, str]]:
+    """The fields of `common` that `body`, a builder's, stores into; with modules beside it."""
     _write(tmp_path, "vllm/v1/attention/backend.py", BACKEND)
+    for name, text in modules.items():
+        _write(tmp_path, f"vllm/{name}.py", text)
     _write(tmp_path, "vllm/own.py", _BUILDER.format(body=body.replace("\n", "\n        ")))
     (context,) = contexts(tmp_path, "vllm==0.30.0")
     (field,) = context.fields.fields
@@ -91,3 +93,43 @@ def test_what_can_be_too_much_is_not_known(tmp_path: Path) -> None:
 def test_helpers_that_call_each_other_end(tmp_path: Path) -> None:
     body = "def one(x): two(x)\n\ndef two(y): one(y)\none(common.seq_lens)"
     assert _stored(tmp_path, body) == set()
+
+
+_IN_PLACE = "def less(x, k):\n    x -= k\n"
+
+
+@pytest.mark.parametrize(
+    ("how", "called"),
+    [
+        ("from vllm.far import less as other", "other"),
+        ("import vllm.far as other", "other.less"),
+        ("from vllm.near import renamed", "renamed"),
+        ("from vllm.near import assigned", "assigned"),
+        ("from vllm.near import over", "over"),
+        ("from vllm import near", "near.over"),
+    ],
+)
+def test_helpers_in_modules_without_a_word_of_the_engine(
+    tmp_path: Path, how: str, called: str
+) -> None:
+    near = (
+        "from vllm import far\nfrom vllm.far import less as renamed\nassigned = far.less\n"
+        "def over(y, k):\n    renamed(y, k)\n"
+    )
+    body = f"{how}\n{called}(common.seq_lens, 1)"
+    assert _stored(tmp_path, body, far=_IN_PLACE, near=near) == {("common", "seq_lens")}
+    other = _IN_PLACE.replace("x -= k", "return x - k")
+    assert _stored(tmp_path / "other", body, far=other, near=near) == set()
+
+
+def test_helpers_that_call_each_other_store(tmp_path: Path) -> None:
+    body = "def one(x): two(x)\n\ndef two(y):\n    y -= [1]\n    one(y)\none(common.seq_lens)"
+    assert _stored(tmp_path, body) == {("common", "seq_lens")}
+
+
+@pytest.mark.parametrize("test", ["a is common.seq_lens", "a.data_ptr() == b.data_ptr()"])
+def test_a_test_of_what_it_is_says_so_of_one_side_alone(tmp_path: Path, test: str) -> None:
+    body = f"a = b = common.seq_lens\nif {test}:\n    {{}}\na -= [1]"
+    assert _stored(tmp_path, body.format("a = a.clone()")) == set()
+    assert _stored(tmp_path, body.format("self.note(a)")) == {("common", "seq_lens")}
+    assert _stored(tmp_path, body.format("return a")) == set()
