@@ -83,7 +83,8 @@ _SPACES = {Space.GLOBAL, Space.LOCAL}
 
 def check(context: Context) -> Iterator[Finding]:
     """Yield a finding per argument that gets a length of the other space."""
-    for sink in argument_sinks(context.units):
+    fields = (sink for sink in field_sinks(context.units) if sink.unit.space is Space.LOCAL)
+    for sink in chain(argument_sinks(context.units), fields):
         if sink.unit.bound:
             continue  # what bounds the whole bounds a part of it
         value = context.units.value(sink.function, sink.statement, sink.node)

@@ -281,7 +281,7 @@ class _Heir:
             function=self.heritage.name(fact.function),
             parameters=self._names(fact.parameters),
             length=self.heritage.name(fact.length),
-            rank=self.heritage.name(fact.rank),
+            rank=fact.rank and self.heritage.name(fact.rank),
             out=fact.out and self.heritage.name(fact.out),
             releases=self.heritage.releases(fact.releases),
         )

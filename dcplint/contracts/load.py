@@ -55,6 +55,7 @@ MOVED_KINDS = ("name", "module")
 LSE_BASES = ("e", "two")
 _WORDS = {  # kinds of term, and what their names are
     "sizes": "a name",
+    "members": "a name",
     "switches": "a name",
     "ranks": "a name",
     "interleaves": "a name",
@@ -62,12 +63,12 @@ _WORDS = {  # kinds of term, and what their names are
     "group-ranks": "a name",
     "group-sizes": "a name",
     "merges": "a dotted name",
-    "collectives": "a name",
+    "collectives": "a dotted name",
     "syncs": "a dotted name",
     "heads": "a name",
     "semantics": "a name",
 }
-_ABOUT_WORDS = {"merges": "base", "semantics": "per-shard"}
+_ABOUT_WORDS = {"merges": "base always", "semantics": "per-shard"}
 
 
 def load_pack(
@@ -404,7 +405,7 @@ class _Loader(Reader):
             function=fields.text("function", "a dotted name"),
             parameters=fields.texts("parameters", "a name"),
             length=fields.text("length", "a name"),
-            rank=fields.text("rank", "a name"),
+            rank=fields.text_or("rank", "a name", None),
             out=fields.text_or("out", "a name", None),
             releases=fields.releases(),
             source=fields.source(),
@@ -436,8 +437,11 @@ class _Loader(Reader):
                 keys = f"name {_ABOUT_WORDS.get(kind, '')} releases source"
                 entry = self.fields(node, where, keys)
                 name, base = entry.text("name", what), entry.text_or("base", "a name", None)
+                always = entry.choice("always", LSE_BASES) if entry.optional("always") else None
+                if base and always:
+                    self.fail(node.line, f"{where} needs 'base' or 'always', not both")
                 per_shard = entry.flag_or("per-shard")
-                return Term(kind, name, entry.releases(), entry.source(), base, per_shard)
+                return Term(kind, name, entry.releases(), entry.source(), base, per_shard, always)
 
             terms.extend(fields.items(kind, term))
         return tuple(terms), fields.texts("neutral", "a name")

@@ -353,13 +353,14 @@ class Localizer:
     """An engine function that turns lengths into the lengths of one rank's shard.
 
     function: dotted name. parameters: in order. length, rank: those that take the global lengths
-    and the rank: None means every rank, rank 0 the longest shard. out: the one that it fills in.
+    and the rank: None means every rank, rank 0 the longest shard; one without such a parameter
+    works for the rank that calls it. out: the one that it fills in.
     """
 
     function: str
     parameters: tuple[str, ...]
     length: str
-    rank: str
+    rank: str | None
     out: str | None
     releases: Releases
     source: Source
@@ -389,9 +390,9 @@ class KernelArgument:
 class Term:
     """One word of the vocabulary. `kind` is the key of the pack it stands under.
 
-    base: of a merge, the parameter that says whether the LSEs are natural logarithms. per_shard: of
-    an argument of attention kernels, that each rank may pass it for its shard just as one rank
-    passes it for the whole.
+    base: of a merge, the parameter that says whether the LSEs are natural logarithms; always: the
+    base (`e` or `two`) of a merge that takes no other. per_shard: of an argument of attention
+    kernels, that each rank may pass it for its shard just as one rank passes it for the whole.
     """
 
     kind: str
@@ -400,6 +401,7 @@ class Term:
     source: Source
     base: str | None = None
     per_shard: bool = False
+    always: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -407,12 +409,13 @@ class Vocabulary:
     """The names by which engine code speaks of DCP, in whatever release of the pack.
 
     sizes, ranks: attribute and parameter names holding the DCP world size and rank.
+    members: names holding the ranks of the DCP group, one each, as many as it has.
     switches: names that are true where DCP is on, and nowhere else.
     interleaves: names holding the interleave size; where there is none, it is 1 everywhere.
     groups: dotted names of functions that return the DCP process group.
     group_ranks, group_sizes: attributes of a group: this rank's place in it, and how many it has.
     merges: dotted names of functions and classes that merge partial outputs by LSE over ranks.
-    collectives: methods of a group that exchange tensors.
+    collectives: methods of a group that exchange tensors, and dotted names of such functions.
     syncs: dotted names of context managers that allow waiting for the device.
     heads: attributes that hold how many query heads this rank has.
     semantics: parameters of attention kernels that change what is computed, over whatever tokens.
@@ -420,6 +423,7 @@ class Vocabulary:
     """
 
     sizes: tuple[str, ...] = ()
+    members: tuple[str, ...] = ()
     switches: tuple[str, ...] = ()
     ranks: tuple[str, ...] = ()
     interleaves: tuple[str, ...] = ()

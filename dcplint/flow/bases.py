@@ -12,7 +12,7 @@ from dcplint.flow.functions import Function
 from dcplint.flow.kernels import Kernels
 from dcplint.flow.lookup import Lookup
 from dcplint.flow.mappings import keywords
-from dcplint.flow.origins import Done, Origin
+from dcplint.flow.origins import KEEPING, Done, Origin
 from dcplint.program.symbols import Literal
 from dcplint.source.tree import walk
 
@@ -64,7 +64,7 @@ class Bases:
                 if isinstance(operation, (ast.BinOp, ast.AugAssign)):
                     natural = self._converted(origin.function, operation, natural)
                     how = f" after `{shorten(_shown(operation))}`"
-            if natural is not None and not _is_changed_in_place(origin.function, call):
+            if natural is not None and not _is_changed(origin.function, call, kernel.lse):
                 yield Based(origin, call, kernel.name.rpartition(".")[2], natural, how)
 
     def _converted(
@@ -110,18 +110,28 @@ class Bases:
         return None
 
 
-def _is_changed_in_place(function: Function, call: ast.Call) -> bool:
-    """Whether a method changes a variable that was given what `call` returns: `lse.mul_(…)`."""
+def _is_changed(function: Function, call: ast.Call, element: int) -> bool:
+    """Whether a method changes a variable that was given the LSE of `call`: `lse.mul_(…)`."""
     made = (n for n in function.homes if isinstance(n, ast.Assign) and n.value is call)
-    targets = (inner for node in made for target in node.targets for inner in walk(target))
-    names = {inner.id for inner in targets if isinstance(inner, ast.Name)}
+    targets = (_element(target, element) for node in made for target in node.targets)
+    names = {inner.id for node in targets for inner in walk(node) if isinstance(inner, ast.Name)}
     return any(
         isinstance(inner.func, ast.Attribute)
         and inner.func.attr.endswith("_")
+        and inner.func.attr not in KEEPING
         and dotted_name(inner.func.value) in names
         for calls in function.calls.values()
         for inner in calls
     )
+
+
+def _element(target: ast.expr, element: int) -> ast.expr:
+    """What of a target gets an element of what is assigned; all of it, where that is not clear."""
+    parts = target.elts if isinstance(target, (ast.Tuple, ast.List)) else []
+    clear = len(parts) > element and not any(
+        isinstance(part, ast.Starred) for part in parts[: element + 1]
+    )
+    return parts[element] if clear else target
 
 
 def is_scaled(done: Done) -> bool:

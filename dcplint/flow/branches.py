@@ -356,7 +356,7 @@ class _Side:
         dotted = dotted_name(runs)
         absolute = self.dispatch.kernels.names(scope, dotted) if dotted else frozenset()
         last = {name.rpartition(".")[2] for name in absolute if "." in name}
-        name = last.pop() if len(last) == 1 else callee_name(full)
+        name = last.pop() if len(last) == 1 else callee_name(full) or callee_name(call)
         lookup = self.scenario.lookup
         given = arguments(lookup, frame.function, full, self.scenario.can_run)
         known = given if given is not None else _written(full)

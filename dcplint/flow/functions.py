@@ -215,6 +215,11 @@ def callee_name(call: ast.Call) -> str:
     return callee.id if isinstance(callee, ast.Name) else ""
 
 
+def launched(call: ast.Call) -> ast.expr:
+    """What a call runs: of `kernel[grid](…)` the kernel."""
+    return call.func.value if isinstance(call.func, ast.Subscript) else call.func
+
+
 @dataclass(frozen=True, slots=True)
 class CallSite:
     """One call: the function and the statement it stands in."""

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
+from dcplint.facts.expressions import dotted_name
 from dcplint.facts.model import FunctionFacts
-from dcplint.flow.functions import CallSite, Function, callee_name
+from dcplint.flow.functions import CallSite, Function, callee_name, launched
 from dcplint.program.program import Program
 from dcplint.program.symbols import ClassSymbol, Module
 
@@ -261,6 +262,15 @@ class Listing:
                 if callee_name(call) == name
             )
         return self._sites[key]
+
+    def launches_of(self, name: str) -> Iterator[CallSite]:
+        """Every call, anywhere in the universe, of a kernel called `name` on a grid."""
+        for function in self.mentioning(f"{name}["):
+            for statement, made in function.calls.items():
+                for call in made:
+                    if call.func is not (kernel := launched(call)):
+                        if (dotted_name(kernel) or "").rpartition(".")[2] == name:
+                            yield CallSite(function, statement, call)
 
     def functions_of(self, index: int) -> tuple[Function, ...]:
         """The function of an entry, then those nested in it."""

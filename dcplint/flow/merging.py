@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from dcplint.contracts.model import Term
 from dcplint.facts.expressions import dotted_name
 from dcplint.flow.bases import Based, Bases, is_scaled
 from dcplint.flow.dispatch import receiver_name
@@ -37,7 +38,9 @@ def merges(flow: OutputFlow, symbol: ClassSymbol) -> Iterator[Merge]:
 
     Those of the module's functions that such methods call, too.
     """
-    named = {term.name.rpartition(".")[2] for term in flow.kernels.described_merges if term.base}
+    named = {
+        term.name.rpartition(".")[2] for term in flow.kernels.described_merges if _has_base(term)
+    }
     words = flow.program.spellings(frozenset(named))
     for facts in (*symbol.facts.methods, *symbol.module.facts.functions):
         text = flow.universe.text(symbol.module, facts)
@@ -52,6 +55,10 @@ def merges(flow: OutputFlow, symbol: ClassSymbol) -> Iterator[Merge]:
                     yield from _merge(flow, symbol, function, statement, call)
             for statement in function.homes:
                 yield from _kept(flow, symbol, function, statement)
+
+
+def _has_base(term: Term) -> bool:
+    return bool(term.base or term.always)
 
 
 def _merge(
@@ -99,10 +106,10 @@ def _told(
     """
     function, merge = named
     term = flow.kernels.merge(function, merge)
-    if term is None or term.base is None:
+    if term is None or not _has_base(term):
         return
     teller, call = stated
-    natural = _stated(flow, named, stated, term.base)
+    natural = term.always == "e" if term.always else _stated(flow, named, stated, str(term.base))
     if natural is None:
         return
     origins = [origin for use in uses for origin in _operands(flow, symbol, *use)]

@@ -165,6 +165,8 @@ class Scenario:
     def _in_own_words(self, function: Function, test: ast.Compare) -> ast.Compare | None:
         """A comparison with a number, the DCP world size called by its name."""
         left, right = test.left, test.comparators[0]
+        if self._guards.is_switch(left):
+            return test
         if not _is_number(left) and not _is_number(right):
             return None
         size = ast.Name(next(iter(self.universe.program.contract.vocabulary.sizes), ""))

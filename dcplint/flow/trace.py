@@ -15,7 +15,7 @@ outside the program is taken to return a value, and to leave its arguments alone
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from dcplint.flow.conditions import Conditions, Path, names, null_test, path_of, substituted
@@ -107,12 +107,29 @@ class Tracer:
             return self._live[function]
         self._live[function] = True  # a function that calls itself is as live as its other callers
         sites = self.universe.callers(function) if depth else ()
-        live = not sites or any(
+        live = self._is_entered(function, sites) or any(
             self.can_run(site.function, site.statement) and self.is_live(site.function, depth - 1)
             for site in sites
         )
         self._live[function] = live
         return live
+
+    def _is_entered(self, function: Function, sites: Sequence[CallSite]) -> bool:
+        """Whether a function is run by calls that are not seen here.
+
+        Where only subclasses call a method, by `super()`, somebody else calls it on the instances
+        of its own class; a call on what may be anything may be meant for another class's method.
+        """
+        if function.owner is None or not sites:
+            return not sites
+        return not self.universe.program.abstract_methods(function.owner) and all(
+            isinstance(callee := site.call.func, ast.Attribute)
+            and (
+                (isinstance(on := callee.value, ast.Call) and callee_name(on) == "super")
+                or not classes_of(self.universe, site.function, on)
+            )
+            for site in sites
+        )
 
     # Walking back
 

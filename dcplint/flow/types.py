@@ -85,9 +85,9 @@ def _candidates(
         yield meant(listing, function, node.func, depth)
     elif isinstance(node, ast.Name):
         yield from _of_name(listing, function, node.id, depth)
-    elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-        if node.value.id == "self" and function.owner is not None:
-            yield from _of_attribute(listing, function.owner, node.attr, depth)
+    elif isinstance(node, ast.Attribute):
+        for owner in classes_of(listing, function, node.value, depth - 1):
+            yield from _of_attribute(listing, owner, node.attr, depth)
     elif isinstance(node, ast.IfExp):
         for branch in (node.body, node.orelse):
             if not _is_none(branch):

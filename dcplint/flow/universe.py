@@ -9,7 +9,7 @@ from functools import cached_property
 
 from dcplint.facts.expressions import dotted_name
 from dcplint.facts.model import Source
-from dcplint.flow.functions import CallSite, Function, callee_name, fits, given_once
+from dcplint.flow.functions import CallSite, Function, callee_name, fits, given_once, launched
 from dcplint.flow.listing import Listing, ends_word
 from dcplint.flow.types import classes_of, narrowed
 from dcplint.program.symbols import ClassSymbol, FunctionSymbol
@@ -68,7 +68,7 @@ class Universe(Listing):
 
     def called(self, function: Function, call: ast.Call) -> str:
         """The absolute dotted name of what is called, as far as imports tell."""
-        dotted = dotted_name(call.func)
+        dotted = dotted_name(launched(call))
         if dotted is None:
             return ""
         found = self.program.linker.name(function.module, dotted, function.scopes)

@@ -23,18 +23,8 @@ _MEMORY = 4 << 30  # bytes a probe may take on top of what the zygote has
 _SLACK = 30.0  # seconds beyond a job's own time-out before the zygote itself is given up
 
 
-# What lies in the working directory is not taken for a library that the harness itself imports.
-_START = (
-    "import sys; sys.path.append(sys.path.pop(0)); from dcplint.harness.zygote import main; main()"
-)
-
-
 class PoolError(Exception):
     """The zygote could not start or has died."""
-
-
-class _Died(PoolError):
-    """The zygote has died; whoever it worked for may have killed it."""
 
 
 class Pool:
@@ -63,19 +53,13 @@ class Pool:
         self.memory = memory if device == "cpu" else 0
         self.environment: dict[str, Any] = {}
         self._ids = itertools.count()
+        self._buffer = b""
 
     def __enter__(self) -> Pool:
         self._said = tempfile.TemporaryFile("w+")
-        self._start()
-        return self
-
-    def _start(self) -> None:
-        self._buffer = b""
-        self._said.seek(0)
-        self._said.truncate()
         request_end, self._requests = os.pipe()
         self._events, event_end = os.pipe()
-        command = [sys.executable, "-c", _START]
+        command = [sys.executable, "-m", "dcplint.harness.zygote"]
         self._process = subprocess.Popen(
             [
                 *(*command, str(request_end), str(event_end), self.device),
@@ -93,6 +77,7 @@ class Pool:
         except BaseException:
             self._close()
             raise
+        return self
 
     def __exit__(
         self,
@@ -101,19 +86,16 @@ class Pool:
         trace: TracebackType | None,
     ) -> None:
         self._close()
-        self._said.close()
 
     def _close(self) -> None:
-        if self._requests < 0:  # it is closed
-            return
         os.close(self._requests)
         os.close(self._events)
-        self._requests = -1
         try:
             self._process.wait(5.0)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+        self._said.close()
 
     def run(self, jobs: Iterable[Job]) -> Generator[tuple[int, Run], None, None]:
         """Run jobs, as many processes at a time as allowed.
@@ -131,58 +113,21 @@ class Pool:
     def _run(
         self, waiting: deque[tuple[int, Job]], running: dict[int, tuple[int, Job]]
     ) -> Iterator[tuple[int, Run]]:
-        alone: set[int] = set()  # one of these has killed the zygote: a job at a time tells which
         while waiting or running:
-            yield from self._advance(waiting, running, alone)
-
-    def _advance(
-        self,
-        waiting: deque[tuple[int, Job]],
-        running: dict[int, tuple[int, Job]],
-        alone: set[int],
-    ) -> Iterator[tuple[int, Run]]:
-        """Start what there is room for, and wait for a job to end."""
-        try:
-            yield from self._submit(waiting, running, alone)
+            busy = sum(job.processes for _, job in running.values())
+            while waiting and (not running or busy + waiting[0][1].processes <= self.jobs):
+                index, job = waiting.popleft()
+                unhealthy = self._unhealthy(job)
+                if unhealthy:
+                    yield index, make_run(job, (), Execution.NOT_RUN, 0.0, (unhealthy,))
+                    continue
+                request = {"kind": "probe", "job": job.to_json(), "processes": job.processes}
+                running[self._send(request)] = (index, job)
+                busy += job.processes
             if running:
                 event = self._next_event(self.timeout + _SLACK)
                 index, job = running.pop(event["id"])
                 yield index, _to_run(job, event)
-        except _Died as error:
-            lost = list(running.values())
-            running.clear()
-            self._restart()
-            if len(lost) == 1:
-                yield lost[0][0], _killer(lost[0][1], error)
-            else:
-                alone.update(index for index, _ in lost)
-                waiting.extendleft(reversed(lost))
-
-    def _submit(
-        self,
-        waiting: deque[tuple[int, Job]],
-        running: dict[int, tuple[int, Job]],
-        alone: set[int],
-    ) -> Iterator[tuple[int, Run]]:
-        """Start what there is room for; yields what cannot be run at all."""
-        while waiting:
-            index, job = waiting[0]
-            busy = sum(job.processes for _, job in running.values())
-            apart = index in alone or any(other in alone for other, _ in running.values())
-            if running and (apart or busy + job.processes > self.jobs):
-                return
-            unhealthy = self._unhealthy(job)
-            if unhealthy:
-                waiting.popleft()
-                yield index, make_run(job, (), Execution.NOT_RUN, 0.0, (unhealthy,))
-                continue
-            request = {"kind": "probe", "job": job.to_json(), "processes": job.processes}
-            running[self._send(request)] = (index, job)
-            waiting.popleft()
-
-    def _restart(self) -> None:
-        self._close()
-        self._start()
 
     def _stop(self, numbers: set[int]) -> None:
         for number in numbers:
@@ -226,15 +171,8 @@ class Pool:
         return self._ask(request)
 
     def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
-        for is_last in (False, True):
-            try:
-                self._send({**request, "processes": 1})
-                (outcome,) = self._next_event(self.timeout + _SLACK)["ranks"]
-                break
-            except _Died as error:
-                self._restart()
-                if is_last:
-                    raise PoolError(f"it takes its own harness down: {error}") from error
+        self._send({**request, "processes": 1})
+        (outcome,) = self._next_event(self.timeout + _SLACK)["ranks"]
         if "answer" not in outcome:
             said = outcome.get("output", "").strip().splitlines()
             # A Python exception has that status, and its own words for it.
@@ -259,14 +197,14 @@ class Pool:
         try:
             os.write(self._requests, (json.dumps(message) + "\n").encode())
         except BrokenPipeError:
-            raise _Died(self._last_words()) from None
+            raise PoolError(self._last_words()) from None
 
     def _next_event(self, patience: float) -> dict[str, Any]:
         while b"\n" not in self._buffer:
             readable, _, _ = select.select([self._events], [], [], patience)
             chunk = os.read(self._events, 1 << 16) if readable else b""
             if not chunk:
-                raise _Died(self._last_words())
+                raise PoolError(self._last_words())
             self._buffer += chunk
         line, _, self._buffer = self._buffer.partition(b"\n")
         event: dict[str, Any] = json.loads(line)
@@ -308,12 +246,6 @@ def _to_run(job: Job, event: dict[str, Any]) -> Run:
         stubbed=tuple(used["stubbed"]),
         reached=any(reached) if reached else None,
     )
-
-
-def _killer(job: Job, error: _Died) -> Run:
-    """The run of a job that killed the zygote."""
-    crashed = failed(Signal.CRASH, 0, f"it takes its own harness down: {error}")
-    return make_run(job, (crashed,), _assumed_execution(job), 0.0)
 
 
 def _lost(job: Job, outcome: dict[str, Any]) -> Measurement:

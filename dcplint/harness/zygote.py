@@ -2,8 +2,7 @@
 
 It reads requests, one JSON line each, and writes events. A child is in a session of its own, with
 its output in a file, its memory bounded and a deadline; whatever it does, its whole process group
-is gone when its event is written. What leaves that group becomes this process's own child, and is
-killed when nothing else runs. When the pool's end of the pipe closes, everything dies.
+is gone when its event is written. When the pool's end of the pipe closes, everything dies.
 """
 
 from __future__ import annotations
@@ -24,10 +23,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 _PR_SET_PDEATHSIG = 1
-_PR_SET_CHILD_SUBREAPER = 36
 _TAIL = 400  # characters of a child's output worth reporting
-# A child may send them to its parent, whom only the pool tells to end.
-_HARMLESS_HERE = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
 _GRACE = 2.0  # seconds that peers of a dead rank get to fail by themselves
 
 
@@ -63,22 +59,16 @@ class Zygote:
 
     def serve(self) -> None:
         """Work until the pool hangs up."""
-        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
-        for number in _HARMLESS_HERE:
-            signal.signal(number, signal.SIG_IGN)
-        mine = _own_children()
         try:
             while True:
                 readable, _, _ = select.select([self._requests], [], [], 0.01)
                 if readable and not self._read():
                     return
-                if self._reap() and not self._children:
-                    _sweep(mine)
+                self._reap()
                 self._enforce()
         finally:
             for pid in self._children:
                 _kill_group(pid)
-            _sweep(mine)
 
     def emit(self, event: dict[str, Any]) -> None:
         """Tell the pool."""
@@ -117,9 +107,7 @@ class Zygote:
             child = _Child(request["id"], rank, now + request["timeout"], path)
             self._children[pid] = child
 
-    def _reap(self) -> bool:
-        """Whether some child is gone."""
-        before = len(self._children)
+    def _reap(self) -> None:
         for pid in list(self._children):
             try:
                 done, status = os.waitpid(pid, os.WNOHANG)
@@ -128,7 +116,6 @@ class Zygote:
             if done:
                 _kill_group(pid)
                 self._finish(self._children.pop(pid), status)
-        return len(self._children) < before
 
     def _finish(self, child: _Child, status: int) -> None:
         answer = child.folder / f"answer-{child.rank}.json"
@@ -182,27 +169,10 @@ def _kill_group(pid: int) -> None:
         os.kill(pid, signal.SIGKILL)
 
 
-def _own_children() -> set[int]:
-    """Processes whose parent this one is."""
-    listed = Path(f"/proc/self/task/{os.getpid()}/children")
-    return set(map(int, listed.read_text().split())) if listed.exists() else set()
-
-
-def _sweep(mine: set[int]) -> None:
-    """Kill what children have left behind, and what that leaves behind."""
-    while strays := _own_children() - mine:
-        for pid in strays:
-            _kill_group(pid)
-            with contextlib.suppress(ChildProcessError):
-                os.waitpid(pid, 0)
-
-
 def _child_main(request: dict[str, Any], rank: int, folder: Path) -> NoReturn:
     status = 1
     try:
         os.setsid()
-        for number in _HARMLESS_HERE:
-            signal.signal(number, signal.SIG_DFL)
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         output = os.open(folder / f"output-{rank}.txt", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         for descriptor in (1, 2):
@@ -255,9 +225,10 @@ def main() -> None:
 
     zygote = Zygote(requests, events)
     environment = worker.prepare(device, engine, drivers)
-    if "" in sys.path:  # see `pool._START`; of the checked code's modules it has the first
-        sys.path.remove("")
-        sys.path.insert(0, "")
     gc.freeze()  # children that collect garbage would copy every page they look at
     zygote.emit({"environment": environment})
     zygote.serve()
+
+
+if __name__ == "__main__":
+    main()

@@ -78,6 +78,10 @@ def _constructors(program: Program, symbol: ClassSymbol) -> Iterator[Method]:
                 yield Method(owner, facts)
 
 
+_Work = tuple[ast.AST, str]
+"""What does DCP's work, and what that is, in words."""
+
+
 def service(program: Program, symbol: ClassSymbol) -> Use | None:
     """The first place where a method of `symbol`'s own does DCP's work; None where none does.
 
@@ -86,6 +90,7 @@ def service(program: Program, symbol: ClassSymbol) -> Use | None:
     and refusing is not. Methods of mixins that it alone brings along are its own.
     """
     kept: set[str] = set()  # attributes that hold the DCP group
+    weak: Use | None = None  # tells least of what DCP is done for
     methods = [
         Method(owner, facts) for owner in _own(program, symbol) for facts in owner.facts.methods
     ]
@@ -99,11 +104,13 @@ def service(program: Program, symbol: ClassSymbol) -> Use | None:
             continue
         guards = _guards(program, method)
         guards.groups |= kept
-        use = _work(program, node, guards)
+        use, hint = _work(program, node, guards)
         if use is not None:
             return Use(method, position(use[0]), use[1])
+        if hint is not None and weak is None:
+            weak = Use(method, position(hint[0]), hint[1])
         kept |= {name for name in guards.groups if "." in name}
-    return None
+    return weak
 
 
 def _own(program: Program, symbol: ClassSymbol) -> Iterator[ClassSymbol]:
@@ -134,11 +141,12 @@ def _mentions_dcp(program: Program, method: Method, kept: set[str]) -> bool:
 
 def _work(
     program: Program, function: ast.FunctionDef | ast.AsyncFunctionDef, guards: Guards
-) -> tuple[ast.AST, str] | None:
+) -> tuple[_Work | None, _Work | None]:
+    """The first of DCP's work in a function, and what only tells that there is some."""
     vocabulary = program.contract.vocabulary
     merges = {name.rpartition(".")[2] for name in vocabulary.merges}
     derived = {d.name for d in program.contract.derived}
-    weak: tuple[ast.AST, str] | None = None  # tells least of what DCP is done for
+    weak: _Work | None = None
     for step in running(function, guards):
         if step.exclusive and isinstance(step.node, ast.Return):
             if isinstance(step.node.value, ast.Tuple):
@@ -149,19 +157,19 @@ def _work(
                 callee = node.func
                 name = guards.canonical(dotted_name(callee) or "").rpartition(".")[2]
                 if name in merges:
-                    return node, f"merges over ranks with {name}()"
+                    return (node, f"merges over ranks with {name}()"), weak
                 collective = isinstance(callee, ast.Attribute) and (
                     callee.attr in vocabulary.collectives and guards.is_group(callee.value)
                 )
                 if collective:
-                    return node, f"exchanges tensors over the DCP group ({shorten(node)})"
+                    return (node, f"exchanges tensors over the DCP group ({shorten(node)})"), weak
                 if step.exclusive and function.name != "__init__" and not _is_plumbing(step.node):
                     weak = weak or (node, f"computes {shorten(node)} only where DCP is on")
             if isinstance(node, ast.BinOp) and any(map(guards.is_rank, (node.left, node.right))):
-                return node, f"computes with the DCP rank ({shorten(node)})"
+                return (node, f"computes with the DCP rank ({shorten(node)})"), weak
             if isinstance(node, ast.Attribute) and node.attr in derived and _is_read(node):
-                return node, f"asks {shorten(node)}"
-    return weak
+                return (node, f"asks {shorten(node)}"), weak
+    return None, weak
 
 
 def _is_read(node: ast.Attribute) -> bool:

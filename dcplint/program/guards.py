@@ -40,6 +40,10 @@ class Guards:
         """Whether `test` has the value `when` with DCP on, and never without."""
         return self._truth(test, _ON) is when and self._truth(test, _OFF) is (not when)
 
+    def needs_dcp(self, test: ast.expr) -> bool:
+        """Whether `test` never holds without DCP: `dcp_size > 1 and wanted`."""
+        return self._truth(test, _OFF) is False
+
     def _truth(self, test: ast.expr, sizes: tuple[int, ...]) -> bool | None:
         if isinstance(test, ast.Constant):
             return bool(test.value)
@@ -73,6 +77,10 @@ class Guards:
     def _compared(
         self, left: ast.expr, operator: ast.cmpop, right: ast.expr, sizes: tuple[int, ...]
     ) -> bool | None:
+        if self.is_switch(left) and isinstance(right, ast.Constant) and right.value is None:
+            # An object that is there where DCP is on.
+            found = {ast.IsNot: sizes is _ON, ast.Is: sizes is not _ON}
+            return found.get(type(operator))
         if self.is_size(right) and not self.is_size(left):
             left, right, operator = right, left, _mirrored(operator)
         if not self.is_size(left) or not isinstance(right, ast.Constant):
@@ -90,14 +98,14 @@ class Guards:
             return node.attr in self.vocabulary.sizes or (
                 node.attr in self.vocabulary.group_sizes and self.is_group(node.value)
             )
-        if (
-            isinstance(node, ast.Call)
-            and dotted_name(node.func) == "getattr"
-            and len(node.args) > 1
-        ):
-            name = node.args[1]
-            return isinstance(name, ast.Constant) and name.value in self.vocabulary.sizes
-        return False
+        if not isinstance(node, ast.Call) or not node.args:
+            return False
+        asked, called = node.args[-1], dotted_name(node.func)
+        if called == "getattr" and len(node.args) > 1:
+            asked = node.args[1]
+            return isinstance(asked, ast.Constant) and asked.value in self.vocabulary.sizes
+        held = (dotted_name(asked) or "").rpartition(".")[2]
+        return called == "len" and held in self.vocabulary.members
 
     def is_rank(self, node: ast.expr) -> bool:
         """Whether `node` is this rank's number in the DCP group."""
@@ -177,6 +185,8 @@ class _Walk:
             if not flow.falls:
                 return _Flow(False, leaves)
             under = replace(under, certain=under.certain and not flow.leaves)
+            if isinstance(node, ast.If) and self._sends_away(node):
+                under = replace(under, opened=True, exclusive=True)
         return _Flow(True, leaves)
 
     def _statement(self, node: ast.stmt, under: _Under) -> _Flow:
@@ -194,11 +204,20 @@ class _Walk:
         flows = [self.block(inner, maybe) for inner in _uncertain_blocks(node)]
         return _Flow(True, any(flow.leaves for flow in flows))
 
+    def _sends_away(self, node: ast.If) -> bool:
+        """Whether nothing but DCP gets past `node`: `if dcp_size == 1: return …`."""
+        return isinstance(node.body[-1], (ast.Return, ast.Raise)) and self.guards.is_exclusive(
+            node.test, False
+        )
+
     def _branch(self, node: ast.If, under: _Under) -> _Flow:
         truth = self.guards.truth(node.test)
         if truth is None:
             maybe = replace(under, certain=False)
-            taken, other = self.block(node.body, maybe), self.block(node.orelse, maybe)
+            only = maybe
+            if self.guards.needs_dcp(node.test):
+                only = replace(maybe, opened=True, exclusive=True)
+            taken, other = self.block(node.body, only), self.block(node.orelse, maybe)
             return _Flow(taken.falls or other.falls, taken.leaves or other.leaves)
         exclusive = under.exclusive or self.guards.is_exclusive(node.test, truth)
         live = node.body if truth else node.orelse

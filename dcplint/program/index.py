@@ -110,7 +110,7 @@ class Index:
 
     def candidates(self, contract: Contract, engine_in_tree: bool) -> tuple[str, ...]:
         """Files to parse: they may define a class with a role, or set or read a capability."""
-        asked = {capability.role for capability in contract.capabilities}
+        asked = {"impl", *(capability.role for capability in contract.capabilities)}
         asked |= {accessor.role for accessor in contract.accessors}
         hooked = {hook.function.rpartition(".")[0] for g in contract.gates for hook in g.hooks}
         asked |= {c.role for c in contract.classes if c.name in hooked}

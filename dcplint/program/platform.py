@@ -134,7 +134,8 @@ class OwnPlatform:
             elif isinstance(node, ast.Name):
                 for statement in assigned:
                     if any(isinstance(t, ast.Name) and t.id == node.id for t in statement.targets):
-                        yield from self._named(owner, statement.value, [])
+                        rest = [other for other in assigned if other is not statement]
+                        yield from self._named(owner, statement.value, rest)
                 held = self.program.linker.name(owner.module, node.id, owner.facts.scopes)
                 if isinstance(held, Literal) and isinstance(held.value, str):
                     yield held.value

@@ -36,6 +36,7 @@ def field_words(pack: Pack) -> frozenset[bytes]:
     owners += [fact.function for fact in pack.arguments]
     owners += pack.vocabulary.merges
     owners += pack.vocabulary.groups
+    owners += pack.vocabulary.members
     words = {owner.rpartition(".")[2] for owner in owners}
     return frozenset(word.encode() for word in words | {field.name for field in pack.fields})
 

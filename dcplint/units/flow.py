@@ -288,6 +288,8 @@ class UnitFlow:
         if name in READING or name in MOVING:
             found = self._evaluate(frame, at, parts[0]) if parts else None
             return replace(found, on_device=False) if isinstance(found, Value) else found
+        if name == "copy_" and len(parts) > 1:
+            return self._evaluate(frame, at, parts[1])
         if name in COUNTING:
             return Value(Unit(Space.GLOBAL, Counts.OFFSETS))
         if name.rstrip("_") in KEEPING and parts:
@@ -337,8 +339,8 @@ class UnitFlow:
 
     def _localised(self, frame: _Frame, at: Node, call: ast.Call, localizer: Localizer) -> Abstract:
         length = passed(call, localizer, localizer.length)
-        rank = passed(call, localizer, localizer.rank)
-        if rank is None:
+        rank = passed(call, localizer, localizer.rank) if localizer.rank else None
+        if localizer.rank and rank is None:
             rank = self._default(frame.function, call, localizer.rank)
         found = self._evaluate(frame, at, length) if length is not None else None
         unit = Unit(Space.LOCAL, Counts.OTHER, None)
@@ -350,7 +352,9 @@ class UnitFlow:
                 unit = replace(unit, space=Space.ALL_RANKS)
             else:
                 unit = replace(unit, bound=True)
-        elif rank is None or isinstance(self._evaluate(frame, at, rank), Neutral):
+        elif localizer.rank and (
+            rank is None or isinstance(self._evaluate(frame, at, rank), Neutral)
+        ):
             return None  # a default that is not known, or a number that is told elsewhere
         device = isinstance(found, Value) and found.on_device
         trail = found.trail if isinstance(found, Value) else ()
@@ -415,9 +419,10 @@ class UnitFlow:
         seen: set[Node] = set()
         touching = frame.function.mentions.get(path.partition(".")[0], ())
         queue = list(self.before(frame.function, at))
+        reachable = self.scenario.reachable(frame.function)
         while queue:
             place = queue.pop()
-            if place in seen:
+            if place in seen or place not in reachable:
                 continue
             seen.add(place)
             self._steps += 1

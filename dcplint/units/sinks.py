@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 from dcplint.contracts.model import KernelArgument, Length, Source
 from dcplint.flow.dataclasses import constructor_argument
@@ -34,7 +35,8 @@ def argument_sinks(flow: UnitFlow) -> Iterator[Sink]:
     for fact in flow.universe.program.contract.arguments:
         name = fact.function.rpartition(".")[2]
         for spelling in sorted(flow.universe.program.spellings(frozenset({name}))):
-            for site in flow.universe.calls_of(spelling):
+            calls = flow.universe.calls_of(spelling)
+            for site in chain(calls, flow.universe.launches_of(spelling)):
                 if site.function.module.tree is not Tree.PROJECT:
                     continue
                 if not _is_call_of(flow, site.function, site.call, fact):

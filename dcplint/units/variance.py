@@ -59,10 +59,11 @@ class Variance:
     def __post_init__(self) -> None:
         vocabulary = self.units.universe.program.contract.vocabulary
         program = self.units.universe.program
-        self._collectives = frozenset(vocabulary.collectives)
-        self._merges = frozenset(vocabulary.merges)
-        names = frozenset(name.rpartition(".")[2] for name in vocabulary.merges)
-        self._merge_names = program.spellings(names)
+        self._collectives = frozenset(name for name in vocabulary.collectives if "." not in name)
+        self._functions = frozenset(vocabulary.merges)
+        self._functions |= {name for name in vocabulary.collectives if "." in name}
+        names = frozenset(name.rpartition(".")[2] for name in self._functions)
+        self._function_names = program.spellings(names)
 
     def splits(self, function: Function) -> Iterator[Split]:
         """The tests of `function` after which only some ranks run a collective."""
@@ -152,9 +153,9 @@ class Variance:
     def _exchange(self, function: Function, call: ast.Call) -> str:
         """The name of the collective that `call` itself is; empty where it is none."""
         name = callee_name(call)
-        if name in self._merge_names:
+        if name in self._function_names:
             called = self.units.universe.called(function, call)
-            if called in self._merges:
+            if called in self._functions:
                 return called.rpartition(".")[2]
         if name in self._collectives and isinstance(call.func, ast.Attribute):
             if self._is_group(function, call.func.value):
@@ -170,7 +171,7 @@ class Variance:
         """The functions that run a collective with DCP on, themselves or by others, and which."""
         universe, scenario = self.units.universe, self.units.scenario
         found: dict[Function, frozenset[str]] = {}
-        for name in sorted(self._collectives | self._merge_names | _EXCHANGES):
+        for name in sorted(self._collectives | self._function_names | _EXCHANGES):
             for site in universe.calls_of(name):
                 exchange = self._exchange(site.function, site.call)
                 if exchange and scenario.can_run(site.function, site.statement):
@@ -298,7 +299,7 @@ class Variance:
         for call in ast.walk(node):
             if isinstance(call, ast.Call):
                 callees = self.units.universe.callees(function, call)
-                if callee_name(call) in self._collectives | self._merge_names:
+                if callee_name(call) in self._collectives | self._function_names:
                     return True
                 if callees and all(callee in self.runners for callee in callees):
                     return True
@@ -348,7 +349,7 @@ class Variance:
             return
         if isinstance(node, ast.Call):
             name = callee_name(node)
-            if name in self._collectives | self._merge_names | _EXCHANGES:
+            if name in self._collectives | self._function_names | _EXCHANGES:
                 return
             if name in _SHAPES or name in ("len", "isinstance", "hasattr"):
                 return

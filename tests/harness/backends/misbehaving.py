@@ -116,47 +116,6 @@ class Forker(_Backend):
     impl = _ForkerImpl
 
 
-class _DaemonImpl(GQAImpl):
-    """As above, in a session of its own and with its parent gone."""
-
-    def forward(self, query, kv_cache, metadata):
-        if not os.fork():
-            os.setsid()
-            child = subprocess.Popen(["sleep", "600"], start_new_session=True)
-            Path(os.environ["DCPLINT_TEST_PIDS"]).write_text(str(child.pid))
-            os._exit(0)
-        os.wait()
-        return super().forward(query, kv_cache, metadata)
-
-
-class Daemon(_Backend):
-    impl = _DaemonImpl
-
-
-class _PatricideImpl(GQAImpl):
-    def forward(self, query, kv_cache, metadata):
-        os.kill(os.getppid(), 9)
-        time.sleep(60)
-
-
-class Patricide(_Backend):
-    """Kills the process that all others are forked from."""
-
-    impl = _PatricideImpl
-
-
-class _ShoutImpl(GQAImpl):
-    def forward(self, query, kv_cache, metadata):
-        os.kill(os.getppid(), 15)
-        return super().forward(query, kv_cache, metadata)
-
-
-class Shout(_Backend):
-    """Right, and tells its parent to end."""
-
-    impl = _ShoutImpl
-
-
 class _OneDiesImpl(GQAImpl):
     def forward(self, query, kv_cache, metadata):
         if self.dcp_rank == 1:
