@@ -60,6 +60,7 @@ from dcplint.flow.functions import Function, callee_name
 from dcplint.flow.graph import Node
 from dcplint.flow.walk import bindings, definitions
 from dcplint.source.location import Tree
+from dcplint.source.tree import walk
 from dcplint.units.lattice import Counts, Space, Value
 
 RULE = Rule(
@@ -214,7 +215,7 @@ def _depends(
     function: Function, at: Node, value: ast.expr, variable: str, steps: int = _STEPS
 ) -> bool:
     """Whether `value` is worked out from `variable`, by other variables too."""
-    names = {n.id for n in ast.walk(value) if isinstance(n, ast.Name)}
+    names = {n.id for n in walk(value) if isinstance(n, ast.Name)}
     if variable in names:
         return True
     return steps > 0 and any(

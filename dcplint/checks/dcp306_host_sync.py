@@ -55,7 +55,7 @@ from dcplint.facts.positions import position
 from dcplint.findings.model import Evidence, Finding, Location, Severity
 from dcplint.flow.functions import Function, callee_name, expressions
 from dcplint.source.location import Tree
-from dcplint.source.tree import children
+from dcplint.source.tree import children, walk
 from dcplint.units.flow import UNITS
 from dcplint.units.lattice import LENGTHS, Value
 
@@ -194,7 +194,7 @@ def _is_declared(
     universe = context.fields.universe
     for scope in scopes:
         if isinstance(scope, (ast.With, ast.AsyncWith)):
-            for call in (n for i in scope.items for n in ast.walk(i.context_expr)):
+            for call in (n for i in scope.items for n in walk(i.context_expr)):
                 if isinstance(call, ast.Call) and universe.called(function, call) in allowed:
                     return True
     sites = universe.callers(function) if depth else ()

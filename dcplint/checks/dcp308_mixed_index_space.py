@@ -57,6 +57,7 @@ from dcplint.findings.model import Finding, Severity
 from dcplint.flow.functions import Function, callee_name
 from dcplint.flow.walk import definitions
 from dcplint.source.location import Tree
+from dcplint.source.tree import walk
 from dcplint.units.expressions import written
 from dcplint.units.lattice import LENGTHS, Counts, Space, Value
 from dcplint.units.operations import KEEPING, operands
@@ -92,7 +93,7 @@ def _owners(context: Context) -> Iterator[Finding]:
 def _findings(context: Context, function: Function) -> Iterator[Finding]:
     told: set[str] = set()  # by what it says: a variable stands for its value wherever it is used
     for entry in written(function, context.ranks):
-        for node in ast.walk(entry.meaning):
+        for node in walk(entry.meaning):
             example = _example(node)
             said = ast.dump(node) if example is not None else ""
             if example is None or said in told:

@@ -227,7 +227,7 @@ def _multiplied_twice(context: Context) -> Iterator[Finding]:
         if function.module.tree is not Tree.PROJECT:
             continue
         for statement, nodes in function.own_nodes.items():
-            for node in nodes:
+            for node in [n for n in nodes if isinstance(n, ast.BinOp)]:
                 heads = _gathered(context, function, node)
                 before = _before(context, function, heads) if heads is not None else ()
                 if heads is not None and before and isinstance(statement, ast.stmt):

@@ -17,6 +17,7 @@ from dcplint.units.lattice import Space, Value, shifts_local
 from dcplint.units.operations import ADDING, CHOOSING, loaded, operands
 from dcplint.units.roles import SIDES
 
+_SUMS = (ast.BinOp, ast.AugAssign, ast.Call)
 _IN_PLACE: dict[str, ast.operator] = {"add_": ast.Add(), "sub_": ast.Sub()}
 _CHOICES = 3  # choices among choices
 _SHIFTED = {
@@ -170,8 +171,8 @@ def _moved(context: Context) -> Iterator[Change]:
     sign = re.compile("|".join(rf"\b{name}\b" for name in sorted(steps)))
     for function in context.spread.functions(sign):
         for statement, nodes in function.own_nodes.items():
-            places = (statement, *nodes)
-            found = (c for node in places for c in _by_steps(context, function, statement, node))
+            sums = [n for n in (statement, *nodes) if isinstance(n, _SUMS)]
+            found = (c for node in sums for c in _by_steps(context, function, statement, node))
             yield from islice(found, 1)  # the rest of the sum is the same fault
 
 

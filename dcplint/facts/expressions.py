@@ -97,7 +97,7 @@ def without(names: Set[str], value: Expression) -> Expression:
     return value
 
 
-def dotted_name(node: ast.expr) -> str | None:
+def dotted_name(node: ast.AST) -> str | None:
     """`a.b.c` for nested attributes of a name, else None."""
     if isinstance(node, ast.Name):
         return node.id
@@ -113,7 +113,7 @@ def dotted_name(node: ast.expr) -> str | None:
 def shorten(node: ast.AST) -> str:
     """The source of `node` on one line, cut to a readable length."""
     try:
-        text = " ".join(ast.unparse(node).split())
+        text = dotted_name(node) or " ".join(ast.unparse(node).split())
     except RecursionError:
         return "…"
     return text if len(text) <= _SHORT else text[: _SHORT - 1] + "…"

@@ -42,7 +42,7 @@ def parameters(node: Definition) -> tuple[str, ...]:
     spec = node.args
     ordered = [*spec.posonlyargs, *spec.args, *([spec.vararg] if spec.vararg else [])]
     ordered += [*spec.kwonlyargs, *([spec.kwarg] if spec.kwarg else [])]
-    return tuple(argument.arg for argument in ordered)
+    return tuple([argument.arg for argument in ordered])
 
 
 def variables(node: Definition) -> frozenset[str]:

@@ -20,6 +20,7 @@ from dcplint.flow.mappings import arguments
 from dcplint.flow.origins import Frame
 from dcplint.flow.scenario import Scenario
 from dcplint.flow.walk import definitions
+from dcplint.source.tree import children
 
 _HELPERS = 3  # calls into calls
 _STEPS = 6  # names in terms of names
@@ -342,7 +343,7 @@ class _Side:
             parts = [p for p in (node.func, *node.args) if p not in dropped]
             parts += [k.value for k in node.keywords if k.value not in dropped]
         else:
-            for child in ast.iter_child_nodes(node):
+            for child in children(node):
                 yield from self._live(frame, place, child)
             return
         for part in parts:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from dcplint.facts.expressions import dotted_name
 from dcplint.source.tree import copied, walk
@@ -37,7 +37,7 @@ class Conditions:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Conditions) and self.key == other.key
 
-    @property
+    @cached_property
     def key(self) -> frozenset[tuple[str, bool]]:
         """What makes two sets of conditions the same."""
         return frozenset((dump, holds) for dump, _, holds in self.tests)
@@ -234,10 +234,25 @@ def _words(test: ast.expr) -> tuple[frozenset[str], frozenset[str]]:
     )
 
 
+def spelled(node: ast.AST) -> str:
+    """What two expressions that say the same have in common; quicker than `ast.dump`."""
+    dotted = dotted_name(node)
+    if dotted is not None:
+        return dotted
+    parts = [_part(getattr(node, name, None)) for name in node._fields if name != "ctx"]
+    return f"{node.__class__.__name__}({', '.join(parts)})"
+
+
+def _part(value: object) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(map(_part, value))}]"
+    return spelled(value) if isinstance(value, ast.AST) else repr(value)
+
+
 @lru_cache(maxsize=8192)
 def dumped(test: ast.expr) -> str:
-    """What two tests that say the same have in common."""
-    return ast.dump(test)
+    """The same of a test, which is asked for again and again."""
+    return spelled(test)
 
 
 def concerns(test: ast.expr, name: str) -> bool:

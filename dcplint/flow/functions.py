@@ -14,7 +14,10 @@ from dcplint.facts.model import Binding, Source
 from dcplint.flow.conditions import telling
 from dcplint.flow.graph import Graph, Node
 from dcplint.program.symbols import ClassSymbol, Module
-from dcplint.source.tree import Definition, own_nodes
+from dcplint.source.tree import TRY, Definition, children, own_nodes
+
+_COMPOUND = {ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Match, *TRY}
+"""The statements that hold blocks of the same scope."""
 
 _NAMING = {ast.Name: "id", ast.Attribute: "attr", ast.keyword: "arg", ast.arg: "arg"}
 
@@ -92,7 +95,7 @@ class Function:
     def calls(self) -> dict[ast.stmt, tuple[ast.Call, ...]]:
         """The calls that each statement makes itself; statements without any are left out."""
         found = {
-            node: tuple(inner for inner in nodes if isinstance(inner, ast.Call))
+            node: tuple([inner for inner in nodes if isinstance(inner, ast.Call)])
             for node, nodes in self.own_nodes.items()
         }
         return {node: made for node, made in found.items() if made}
@@ -180,10 +183,9 @@ class Home:
 def _settle(block: list[ast.stmt], parent: ast.stmt | None, found: dict[ast.stmt, Home]) -> None:
     for index, node in enumerate(block):
         found[node] = Home(block, index, parent)
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            continue
-        for inner in blocks(node):
-            _settle(inner, node, found)
+        if node.__class__ in _COMPOUND:
+            for inner in blocks(node):
+                _settle(inner, node, found)
 
 
 def blocks(node: ast.stmt) -> Iterator[list[ast.stmt]]:
@@ -200,7 +202,7 @@ def blocks(node: ast.stmt) -> Iterator[list[ast.stmt]]:
 
 def expressions(node: ast.stmt) -> Iterator[ast.expr]:
     """The expressions of a statement, without those of the statements inside it."""
-    for child in ast.iter_child_nodes(node):
+    for child in children(node):
         if isinstance(child, ast.expr):
             yield child
         elif isinstance(child, ast.withitem):
@@ -281,7 +283,9 @@ def argument(target: Function, call: ast.Call, name: str) -> ast.expr | None:
 
     None where it cannot be told (`*args`, `**kwargs`).
     """
-    keywords = list(written_keywords(call))
+    keywords = call.keywords
+    if None in [keyword.arg for keyword in keywords]:
+        keywords = list(written_keywords(call))
     for keyword in keywords:
         if keyword.arg == name:
             return keyword.value
@@ -291,7 +295,7 @@ def argument(target: Function, call: ast.Call, name: str) -> ast.expr | None:
     if name in positional:
         index = positional.index(name) - offset
         before = call.args[: index + 1]
-        if any(isinstance(a, ast.Starred) for a in before):
+        if ast.Starred in map(type, before):
             return None
         if 0 <= index < len(call.args):
             return call.args[index]

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from dcplint.source.tree import is_try, own_nodes
 
-_RAISING = (ast.Call, ast.Await, ast.Subscript)
+_RAISING = frozenset({ast.Call, ast.Await, ast.Subscript})
 _BROAD = frozenset({"Exception", "BaseException"})
 
 
@@ -117,13 +117,13 @@ class Graph:
         if role is Role.PLAIN:
             self._of.setdefault(statement, []).append(node)
         inner = self._own[statement] if isinstance(statement, ast.stmt) else own_nodes(statement)
-        node.walruses = tuple(n for n in inner if isinstance(n, ast.NamedExpr))
+        node.walruses = tuple([n for n in inner if isinstance(n, ast.NamedExpr)])
         return node
 
     def _can_raise(self, node: ast.stmt) -> bool:
         if isinstance(node, (ast.Import, ast.ImportFrom, ast.Assert)):
             return True
-        return any(isinstance(inner, _RAISING) for inner in self._own[node])
+        return not _RAISING.isdisjoint([inner.__class__ for inner in self._own[node]])
 
     def _block(self, body: list[ast.stmt], ways: list[Edge]) -> list[Edge]:
         for statement in body:

@@ -52,6 +52,7 @@ class Listing:
     _called: dict[str, tuple[int, ...]] = field(default_factory=dict)
     _named: dict[str, tuple[int, ...]] = field(default_factory=dict)
     settings: dict[tuple[ClassSymbol, str], tuple[Setting, ...]] = field(default_factory=dict)
+    _heirs: dict[tuple[ClassSymbol, str], tuple[Function, ...]] = field(default_factory=dict)
     _ancestry: dict[ClassSymbol, frozenset[ClassSymbol]] = field(default_factory=dict)
     instances: dict[tuple[Function, ast.expr], tuple[ClassSymbol, ...]] = field(
         default_factory=dict
@@ -189,8 +190,14 @@ class Listing:
             if wanted(owner) and suits(text):
                 yield from self.functions_of(index)
 
-    def heirs(self, owner: ClassSymbol, name: str) -> Iterator[Function]:
+    def heirs(self, owner: ClassSymbol, name: str) -> tuple[Function, ...]:
         """Methods called `name` of the classes that derive from `owner`."""
+        key = (owner, name)
+        if key not in self._heirs:
+            self._heirs[key] = tuple(self._find_heirs(owner, name))
+        return self._heirs[key]
+
+    def _find_heirs(self, owner: ClassSymbol, name: str) -> Iterator[Function]:
         for index in self._by_name.get(name, ()):
             heir = self.entries[index].owner
             if heir is not None and heir is not owner and owner in self.ancestry(heir):

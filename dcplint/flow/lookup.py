@@ -167,11 +167,14 @@ class Lookup:
 
     def _references(self, function: Function) -> Iterator[bool]:
         name = function.node.name
+        kinds: tuple[type[ast.expr], ...] = (ast.Name,)
+        if function.owner is not None and not function.is_property:
+            kinds += (ast.Attribute, ast.Call)
         before, other_than = (".'\"", "") if function.owner is not None else ("", ".'\"")
         for other in self.universe.referring(name, before, other_than):
             for nodes in other.own_nodes.values():
                 called = {id(n.func) for n in nodes if isinstance(n, ast.Call)}
-                for node in nodes:
+                for node in [n for n in nodes if isinstance(n, kinds)]:
                     may = isinstance(node, ast.Call) or id(node) not in called
                     if may and self._refers(function, other, node):
                         yield True
@@ -180,7 +183,7 @@ class Lookup:
         name = function.node.name
         if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load):
             return function in self.universe.plain(other, name)
-        if function.owner is None or function.is_property:
+        if function.owner is None:
             return False
         if isinstance(node, ast.Attribute) and node.attr == name:
             return isinstance(node.ctx, ast.Load) and self._may_be(

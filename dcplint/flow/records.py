@@ -10,13 +10,7 @@ from dataclasses import dataclass
 from dcplint.contracts.model import ContractField
 from dcplint.facts.expressions import dotted_name
 from dcplint.flow.fields import FieldFlow
-from dcplint.flow.functions import (
-    Function,
-    callee_name,
-    expressions,
-    given_once,
-    written_keywords,
-)
+from dcplint.flow.functions import Function, callee_name, given_once, written_keywords
 from dcplint.flow.stores import stored_by
 from dcplint.flow.trace import State
 from dcplint.source.tree import walk
@@ -88,25 +82,20 @@ def _rebuilt(
     flow: FieldFlow, field: ContractField, function: Function, statement: ast.stmt
 ) -> Iterator[Change]:
     assert field.localises is not None
-    for expression in expressions(statement):
-        for call in walk(expression):
-            if not isinstance(call, ast.Call):
-                continue
-            given = {k.arg: k.value for k in written_keywords(call) if k.arg is not None}
-            if field.localises not in given:
-                continue
-            carrier = _carrier(flow, field, function, call, given.get(field.name))
-            if carrier is None:
-                continue
-            record, kept, local_slices = carrier
-            pair = f"{record}.{field.localises}"
-            found = [_carried(function, v, pair) for v in _values(function, given[field.localises])]
-            changed = any(c is None for c in found) or _is_stored_into(
-                function, given[field.localises]
-            )
-            if changed or any(slices != local_slices for slices in found):
-                what = ast.unparse(given[field.localises])
-                yield Change(field, function, statement, call, record, what, kept)
+    for call in function.calls.get(statement, ()):
+        given = {k.arg: k.value for k in written_keywords(call) if k.arg is not None}
+        if field.localises not in given:
+            continue
+        carrier = _carrier(flow, field, function, call, given.get(field.name))
+        if carrier is None:
+            continue
+        record, kept, local_slices = carrier
+        pair = f"{record}.{field.localises}"
+        found = [_carried(function, v, pair) for v in _values(function, given[field.localises])]
+        changed = any(c is None for c in found) or _is_stored_into(function, given[field.localises])
+        if changed or any(slices != local_slices for slices in found):
+            what = ast.unparse(given[field.localises])
+            yield Change(field, function, statement, call, record, what, kept)
 
 
 def _carrier(

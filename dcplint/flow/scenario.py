@@ -40,6 +40,7 @@ class Scenario:
     _truths: dict[tuple[Function, str], bool | None] = field(default_factory=dict)
     _kinds: dict[tuple[Function, str], bool] = field(default_factory=dict)
     _depth: int = 0
+    _names: dict[tuple[Function, str], list[Meaning]] = field(default_factory=dict)
     _attributes: dict[tuple[ClassSymbol, str], list[Meaning]] = field(default_factory=dict)
     _reachable: dict[Function, set[Node]] = field(default_factory=dict)
     _bound: dict[Function, Mapping[str, list[ast.expr | None]]] = field(default_factory=dict)
@@ -260,6 +261,12 @@ class Scenario:
         return []
 
     def _of_name(self, function: Function, name: str) -> list[Meaning]:
+        key = (function, name)
+        if key not in self._names:
+            self._names[key] = self._find_name(function, name)
+        return self._names[key]
+
+    def _find_name(self, function: Function, name: str) -> list[Meaning]:
         scope: Function | None = function
         while scope is not None:
             if name in scope.parameters or name in scope.local_names:

@@ -14,6 +14,7 @@ from dcplint.flow.conditions import conjuncts, null_test
 from dcplint.flow.fields import FieldFlow
 from dcplint.flow.functions import Function
 from dcplint.program.symbols import ClassSymbol
+from dcplint.source.tree import children
 
 _DEPTH = 5
 
@@ -129,7 +130,7 @@ def _sources(
     elif isinstance(node, ast.Constant):
         return
     elif isinstance(node, (ast.Compare, ast.BoolOp, ast.UnaryOp)):
-        for part in ast.iter_child_nodes(node):
+        for part in children(node):
             if isinstance(part, ast.expr):
                 yield from _sources(flow, function, part, depth)
     elif scenario.is_group_size(node):

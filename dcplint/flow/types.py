@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TypeGuard
 
 from dcplint.facts.expressions import dotted_name
+from dcplint.flow.conditions import spelled
 from dcplint.flow.functions import Function
 from dcplint.flow.listing import Classes, Listing, Setting
 from dcplint.flow.values import element_of, unpacked
@@ -64,7 +65,7 @@ def _tests_instance(test: ast.expr, node: ast.expr) -> TypeGuard[ast.Call]:
         isinstance(test, ast.Call)
         and dotted_name(test.func) == "isinstance"
         and len(test.args) == 2
-        and ast.dump(test.args[0]) == ast.dump(node)
+        and spelled(test.args[0]) == spelled(node)
     )
 
 

@@ -14,7 +14,7 @@ from dcplint.flow.functions import Function
 from dcplint.flow.graph import Node
 from dcplint.flow.scenario import Scenario
 from dcplint.flow.walk import bindings
-from dcplint.source.tree import walk
+from dcplint.source.tree import children, walk
 
 _LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 _MAYBE = (
@@ -97,13 +97,13 @@ def _passed_over(function: Function, scenario: Scenario, statement: ast.stmt) ->
 
 def _surely_read(statement: ast.stmt, name: str) -> ast.Name | None:
     """Where a statement reads a variable whenever it runs."""
-    queue = [child for child in ast.iter_child_nodes(statement) if isinstance(child, ast.expr)]
+    queue = [child for child in children(statement) if isinstance(child, ast.expr)]
     while queue:
         node = queue.pop(0)
         if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load):
             return node
         if not isinstance(node, _MAYBE):
-            for child in ast.iter_child_nodes(node):
+            for child in children(node):
                 if isinstance(child, ast.keyword):
                     queue.append(child.value)
                 elif isinstance(child, ast.expr):

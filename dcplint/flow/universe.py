@@ -22,11 +22,22 @@ class Universe(Listing):
     """All functions that a flow analysis may walk through."""
 
     _callers: dict[Function, tuple[CallSite, ...]] = field(default_factory=dict)
+    _callees: dict[tuple[Function, ast.Call, ast.stmt | None], tuple[Function, ...]] = field(
+        default_factory=dict
+    )
 
     def callees(
         self, function: Function, call: ast.Call, statement: ast.stmt | None = None
     ) -> tuple[Function, ...]:
         """The functions of the universe that `call`, made by `statement`, may run."""
+        key = (function, call, statement)
+        if key not in self._callees:
+            self._callees[key] = self._find_callees(function, call, statement)
+        return self._callees[key]
+
+    def _find_callees(
+        self, function: Function, call: ast.Call, statement: ast.stmt | None
+    ) -> tuple[Function, ...]:
         callee = call.func
         if isinstance(callee, ast.Name):
             named = self.plain(function, callee.id)
@@ -157,9 +168,8 @@ class Universe(Listing):
         """The names that imports and assignments of modules give to what has another name."""
         found: dict[str, set[str]] = {}
         for module in self.modules:
-            for binding in module.facts.bindings:
-                if binding.last_part != binding.name:
-                    found.setdefault(binding.last_part, set()).add(binding.name)
+            for name, last in module.renamed:
+                found.setdefault(last, set()).add(name)
         return found
 
     def _are_related(self, one: ClassSymbol, other: ClassSymbol | None) -> bool:

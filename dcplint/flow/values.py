@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import enum
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from dcplint.facts.model import Position
@@ -128,20 +128,21 @@ def merged(outcomes: Iterable[Outcome]) -> tuple[Outcome, ...]:
     return tuple(best.values())
 
 
-def unpacked(target: ast.expr, element: Path) -> Iterator[tuple[ast.expr, Path]]:
+def unpacked(target: ast.expr, element: Path) -> Sequence[tuple[ast.expr, Path]]:
     """Each variable, attribute or subscript of an assignment's target, with which element it gets.
 
     What a starred target gets is no element: `?`.
     """
     if isinstance(target, ast.Starred):
-        yield target.value, (*element, "?")
-    elif isinstance(target, (ast.Tuple, ast.List)):
-        starred = next((i for i, e in enumerate(target.elts) if isinstance(e, ast.Starred)), None)
-        for index, inner in enumerate(target.elts):
-            after = starred is not None and index > starred
-            yield from unpacked(inner, (*element, index - len(target.elts) if after else index))
-    else:
-        yield target, element
+        return ((target.value, (*element, "?")),)
+    if not isinstance(target, (ast.Tuple, ast.List)):
+        return ((target, element),)
+    starred = next((i for i, e in enumerate(target.elts) if isinstance(e, ast.Starred)), None)
+    found: list[tuple[ast.expr, Path]] = []
+    for index, inner in enumerate(target.elts):
+        after = starred is not None and index > starred
+        found += unpacked(inner, (*element, index - len(target.elts) if after else index))
+    return found
 
 
 def element_of(value: ast.expr, element: Path) -> ast.expr:

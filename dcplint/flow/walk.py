@@ -424,7 +424,7 @@ def definitions(function: Function, node: Node, name: str) -> Iterator[Definitio
         seen.add(source)
         found = list(definitions_at(source, name))
         if not found and source.role is not Role.ENTRY:
-            queue += (edge.source for edge in source.before)
+            queue += [edge.source for edge in source.before]
         elif found:
             yield from found
         elif name not in function.local_names or name in function.parameters:
@@ -444,7 +444,7 @@ def definitions_at(node: Node, name: str) -> Iterator[Definition]:
         for inner, element in unpacked(statement.target, ("*",)):
             if isinstance(inner, ast.Name) and inner.id == name:
                 yield statement.iter, node, element
-    elif any(walrus.target.id == name for walrus in node.walruses):
+    elif node.walruses and any(w.target.id == name for w in node.walruses):
         yield from ((w.value, node, ()) for w in node.walruses if w.target.id == name)
     elif node.role is Role.PLAIN and any(bound == name for bound, _ in bindings(node)):
         yield None, node, ()

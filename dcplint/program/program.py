@@ -260,12 +260,7 @@ class Program:
         """`names` and what imports and assignments of the checked tree rename them to."""
         if names not in self._spellings:
             self._load_wrappers()
-            renamed = [
-                (binding.name, binding.last_part)
-                for module in self.modules.loaded(Tree.PROJECT)
-                for binding in module.facts.bindings
-                if binding.last_part != binding.name
-            ]
+            renamed = [pair for m in self.modules.loaded(Tree.PROJECT) for pair in m.renamed]
             found, before = set(names), 0
             while len(found) > before:
                 before = len(found)

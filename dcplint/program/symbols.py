@@ -33,6 +33,12 @@ class Module:
         return {name: tuple(bindings) for name, bindings in found.items()}
 
     @cached_property
+    def renamed(self) -> tuple[tuple[str, str], ...]:
+        """(name, the name of what it stands for) of what imports and assignments rename."""
+        named = ((binding.name, binding.last_part) for binding in self.facts.bindings)
+        return tuple((name, last) for name, last in named if last != name)
+
+    @cached_property
     def classes(self) -> tuple[ClassSymbol, ...]:
         """Every class of the module, nested and local ones included."""
         return tuple(ClassSymbol(self, facts) for facts in self.facts.classes)

@@ -120,7 +120,7 @@ class SourceText:
     @cached_property
     def _starts(self) -> array[int]:
         """Where each line starts: a twentieth of what the lines themselves would take."""
-        lengths = (len(line) + 1 for line in self.text.split("\n"))
+        lengths = map((1).__add__, map(len, self.text.split("\n")))
         return array("L", accumulate(lengths, initial=0))
 
     def between(self, first: int, last: int) -> str:

@@ -13,11 +13,12 @@ from dcplint.flow.dataclasses import constructor_argument
 from dcplint.flow.functions import CallSite, Function, argument
 from dcplint.flow.graph import Node
 from dcplint.flow.types import classes_of
-from dcplint.units.evaluate import NotArithmetic, evaluate
+from dcplint.source.tree import walk
+from dcplint.units.evaluate import NotArithmetic, arithmetic
 from dcplint.units.flow import UnitFlow
 from dcplint.units.interleave import Interleaving
 from dcplint.units.lattice import LENGTHS, Space, Value
-from dcplint.units.proof import Point, points
+from dcplint.units.proof import VALUES, Point, points
 from dcplint.units.roles import Role, role
 from dcplint.units.sinks import Sink, argument_sinks
 
@@ -101,7 +102,7 @@ def _wrong(
     """The smallest case in which `node` is wrong, and what it then is; None where not known."""
     meaning = units.meaning(function, at, node)
     parts: dict[int, Role] = {}
-    for inner in ast.walk(meaning):
+    for inner in walk(meaning):
         part = _part(units, function, at, inner) if isinstance(inner, ast.expr) else None
         if part is not None:
             parts[id(inner)] = part
@@ -109,14 +110,11 @@ def _wrong(
         return None
     takes_interleave = Role.INTERLEAVE in parts.values()
     chunks = takes_interleave or (interleaving is not None and interleaving.is_open(function))
+    places = {node: VALUES[part] for node, part in parts.items()}
+    value_at = arithmetic(meaning, lambda inner: places.get(id(inner)))
     for point in points() if chunks else points((1,)):
-
-        def leaf(node: ast.expr, point: Point = point) -> int | None:
-            part = parts.get(id(node))
-            return None if part is None else point.of(part)
-
         try:
-            value = evaluate(meaning, leaf)
+            value = value_at(point)
         except NotArithmetic:
             return None
         if value < point.local if bound else value != point.local:

@@ -18,6 +18,7 @@ from dcplint.flow.graph import Node
 from dcplint.flow.graph import Role as Place
 from dcplint.flow.scenario import Scenario
 from dcplint.flow.walk import definitions
+from dcplint.source.tree import walk
 from dcplint.units.operations import DIVIDING, KEEPING, MOVING, READING, operands
 from dcplint.units.roles import Role, role
 
@@ -90,7 +91,7 @@ class Dealt:
 
     def _is_apart(self, function: Function, node: ast.expr, steps: int) -> bool:
         """Whether nothing of the layout is known to go into `node`."""
-        for inner in ast.walk(node):
+        for inner in walk(node):
             if not isinstance(inner, (ast.Name, ast.Attribute)):
                 continue
             if role(inner) in _LAYOUT or self.scenario.is_rank(function, inner):
@@ -156,7 +157,7 @@ def _dividends(function: Function) -> dict[str, ast.expr]:
                 divided += operands(node)[:1]
     asked: set[str] = set()
     for node in divided:  # grows as it is read
-        for inner in ast.walk(node):
+        for inner in walk(node):
             if isinstance(inner, (ast.Name, ast.Attribute)):
                 found.setdefault(dumped(inner), inner)
                 if isinstance(inner, ast.Name) and inner.id not in asked:

@@ -1,17 +1,25 @@
-"""A tree-walking evaluator of integer arithmetic, as Python, torch, numpy and Triton write it.
+"""Integer arithmetic, as Python, torch, numpy and Triton write it, made ready to be evaluated.
 
-Nothing of the source is executed: each node is looked at, and what is not known ends the
-evaluation. Tensors stand for one element, so slicing, moving and reshaping change nothing.
+Nothing of the source is executed: each node is looked at once and becomes a function of the case at
+hand, since formulas are evaluated in thousands of cases. Tensors stand for one element, so slicing,
+moving and reshaping change nothing.
 """
 
 from __future__ import annotations
 
 import ast
+import operator
 from collections.abc import Callable, Mapping
+from typing import TypeVar
 
 from dcplint.facts.expressions import dotted_name
 
-Leaf = Callable[[ast.expr], int | None]
+C = TypeVar("C")
+Value = Callable[[C], int]
+"""What an expression is in a case. Raises NotArithmetic where it is no integer."""
+
+Leaf = Callable[[ast.expr], "Value[C] | None"]
+"""What a name stands for, and whatever else is known without looking into it."""
 
 _LARGEST = 1 << 40
 _SAME = frozenset(
@@ -35,29 +43,88 @@ class NotArithmetic(Exception):
     """The expression is more than integer arithmetic over its leaves."""
 
 
-def evaluate(node: ast.expr, leaf: Leaf) -> int:
-    """The value of `node`, with what `leaf` gives for the names in it.
+_PLAIN: dict[type[ast.operator], Callable[[int, int], int]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.BitAnd: operator.and_,
+    ast.BitOr: operator.or_,
+}
+_COMPARED: dict[type[ast.cmpop], Callable[[int, int], bool]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
 
-    Raises NotArithmetic for whatever is not integer arithmetic.
+
+def _times(left: int, right: int) -> int:
+    if abs(left) > _LARGEST or abs(right) > _LARGEST:
+        raise NotArithmetic
+    return left * right
+
+
+def _quotient(left: int, right: int) -> int:
+    if not right:
+        raise NotArithmetic
+    return left // right
+
+
+def _rest(left: int, right: int) -> int:
+    if not right:
+        raise NotArithmetic
+    return left % right
+
+
+def _ceiling(left: int, right: int) -> int:
+    return -_quotient(-left, right)
+
+
+_PLAIN |= {ast.Mult: _times, ast.FloorDiv: _quotient, ast.Mod: _rest}
+_OF_TWO: dict[str, Callable[[int, int], int]] = {
+    **dict.fromkeys(("cdiv", "ceil_div", "ceildiv"), _ceiling),
+    **dict.fromkeys(("floor_divide", "floordiv"), _quotient),
+    **dict.fromkeys(("remainder", "mod"), _rest),
+    "round_down": lambda left, right: _quotient(left, right) * right,
+    "round_up": lambda left, right: _ceiling(left, right) * right,
+}
+
+
+def arithmetic(node: ast.expr, leaf: Leaf[C]) -> Value[C]:
+    """What `node` is, with what `leaf` gives for the names in it.
+
+    Parts that are no arithmetic matter only where they are evaluated.
     """
+    try:
+        return _arithmetic(node, leaf)
+    except NotArithmetic:
+        return _fails
+
+
+def _fails(case: object) -> int:
+    raise NotArithmetic
+
+
+def _arithmetic(node: ast.expr, leaf: Leaf[C]) -> Value[C]:
     known = leaf(node)
     if known is not None:
         return known
     if isinstance(node, ast.Constant) and isinstance(node.value, int):
-        return int(node.value)
-    if isinstance(node, ast.BinOp):
-        return _binary(node.op, evaluate(node.left, leaf), evaluate(node.right, leaf))
+        value = int(node.value)
+        return lambda case: value
+    if isinstance(node, ast.BinOp) and type(node.op) in _PLAIN:
+        return _of_two(_PLAIN[type(node.op)], node.left, node.right, leaf)
     if isinstance(node, ast.UnaryOp):
-        return _unary(node.op, evaluate(node.operand, leaf))
-    if isinstance(node, ast.Compare) and len(node.ops) == 1:
-        left, right = evaluate(node.left, leaf), evaluate(node.comparators[0], leaf)
-        return int(_compare(node.ops[0], left, right))
+        return _unary(node.op, _arithmetic(node.operand, leaf))
+    if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in _COMPARED:
+        return _of_two(_COMPARED[type(node.ops[0])], node.left, node.comparators[0], leaf)
     if isinstance(node, ast.BoolOp):
-        values = [evaluate(value, leaf) for value in node.values]
-        deciding = isinstance(node.op, ast.Or)
-        return next((v for v in values if bool(v) is deciding), values[-1])
+        return _either(isinstance(node.op, ast.Or), [arithmetic(v, leaf) for v in node.values])
     if isinstance(node, ast.IfExp):
-        return evaluate(node.body if evaluate(node.test, leaf) else node.orelse, leaf)
+        test = _arithmetic(node.test, leaf)
+        body, orelse = arithmetic(node.body, leaf), arithmetic(node.orelse, leaf)
+        return lambda case: body(case) if test(case) else orelse(case)
     if isinstance(node, ast.Call):
         return _call(node, leaf)
     if isinstance(node, ast.Subscript):
@@ -65,17 +132,47 @@ def evaluate(node: ast.expr, leaf: Leaf) -> int:
     raise NotArithmetic
 
 
-def _element(node: ast.Subscript, leaf: Leaf) -> int:
+def _of_two(
+    work: Callable[[int, int], int], left: ast.expr, right: ast.expr, leaf: Leaf[C]
+) -> Value[C]:
+    one, other = _arithmetic(left, leaf), _arithmetic(right, leaf)
+    return lambda case: int(work(one(case), other(case)))
+
+
+def _unary(operator: ast.unaryop, value: Value[C]) -> Value[C]:
+    if isinstance(operator, ast.USub):
+        return lambda case: -value(case)
+    if isinstance(operator, ast.UAdd):
+        return value
+    if isinstance(operator, ast.Not):
+        return lambda case: int(not value(case))
+    raise NotArithmetic
+
+
+def _either(deciding: bool, values: list[Value[C]]) -> Value[C]:
+    """`a or b`, where a true value decides; `a and b`, where a false one does."""
+
+    def value(case: C) -> int:
+        found = 0
+        for each in values:
+            found = each(case)
+            if bool(found) is deciding:
+                break
+        return found
+
+    return value
+
+
+def _element(node: ast.Subscript, leaf: Leaf[C]) -> Value[C]:
     """A part of a tensor is arithmetic on that part; of a `divmod` it is one of the two."""
     value, index = node.value, node.slice
     if isinstance(value, ast.Call) and dotted_name(value.func) == "divmod" and len(value.args) == 2:
-        left, right = (evaluate(argument, leaf) for argument in value.args)
-        if right and isinstance(index, ast.Constant) and index.value in (0, 1):
-            return left // right if index.value == 0 else left % right
+        if isinstance(index, ast.Constant) and index.value in (0, 1):
+            return _of_two(_rest if index.value else _quotient, value.args[0], value.args[1], leaf)
         raise NotArithmetic
     parts = index.elts if isinstance(index, ast.Tuple) else [index]
     if all(isinstance(p, ast.Slice) or _is_none_or_ellipsis(p) for p in parts):
-        return evaluate(value, leaf)
+        return _arithmetic(value, leaf)
     raise NotArithmetic
 
 
@@ -83,51 +180,7 @@ def _is_none_or_ellipsis(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value in (None, ...)
 
 
-def _binary(operator: ast.operator, left: int, right: int) -> int:
-    if isinstance(operator, ast.Add):
-        return left + right
-    if isinstance(operator, ast.Sub):
-        return left - right
-    if isinstance(operator, ast.Mult):
-        if abs(left) > _LARGEST or abs(right) > _LARGEST:
-            raise NotArithmetic
-        return left * right
-    if isinstance(operator, (ast.FloorDiv, ast.Mod)) and right:
-        return left // right if isinstance(operator, ast.FloorDiv) else left % right
-    if isinstance(operator, ast.BitAnd):
-        return left & right
-    if isinstance(operator, ast.BitOr):
-        return left | right
-    raise NotArithmetic
-
-
-def _unary(operator: ast.unaryop, value: int) -> int:
-    if isinstance(operator, ast.USub):
-        return -value
-    if isinstance(operator, ast.UAdd):
-        return value
-    if isinstance(operator, ast.Not):
-        return int(not value)
-    raise NotArithmetic
-
-
-def _compare(operator: ast.cmpop, left: int, right: int) -> bool:
-    if isinstance(operator, ast.Eq):
-        return left == right
-    if isinstance(operator, ast.NotEq):
-        return left != right
-    if isinstance(operator, ast.Lt):
-        return left < right
-    if isinstance(operator, ast.LtE):
-        return left <= right
-    if isinstance(operator, ast.Gt):
-        return left > right
-    if isinstance(operator, ast.GtE):
-        return left >= right
-    raise NotArithmetic
-
-
-def _call(call: ast.Call, leaf: Leaf) -> int:
+def _call(call: ast.Call, leaf: Leaf[C]) -> Value[C]:
     """A function of a tensor library, or the method of a tensor."""
     callee = call.func
     given = list(call.args)
@@ -142,40 +195,32 @@ def _call(call: ast.Call, leaf: Leaf) -> int:
     keywords = {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
     name = name.rstrip("_")
     if name in _SAME and given:
-        return evaluate(given[0], leaf)
+        return _arithmetic(given[0], leaf)
     return _applied(name, given, keywords, leaf)
 
 
-def _applied(name: str, given: list[ast.expr], keywords: Mapping[str, ast.expr], leaf: Leaf) -> int:
+def _applied(
+    name: str, given: list[ast.expr], keywords: Mapping[str, ast.expr], leaf: Leaf[C]
+) -> Value[C]:
     if name == "clamp_min" or name == "clamp_max":
         bound = given[1] if len(given) > 1 else keywords.get(name[-3:])
         if bound is None or not given:
             raise NotArithmetic
-        pair = evaluate(given[0], leaf), evaluate(bound, leaf)
-        return max(pair) if name == "clamp_min" else min(pair)
+        return _of_two(max if name == "clamp_min" else min, given[0], bound, leaf)
     if name in ("clamp", "clip"):
         return _clamped(given, keywords, leaf)
-    values = [evaluate(node, leaf) for node in given]
-    if name in _SMALLEST and len(values) > 1:
-        return min(values)
-    if name in _LARGER and len(values) > 1:
-        return max(values)
+    values = [_arithmetic(node, leaf) for node in given]
+    if (name in _SMALLEST or name in _LARGER) and len(values) > 1:
+        choose = min if name in _SMALLEST else max
+        return lambda case: choose(value(case) for value in values)
     if name == "where" and len(values) == 3:
-        return values[1] if values[0] else values[2]
-    if len(values) != 2 or not values[1]:
+        test, body, orelse = values
+        return lambda case: body(case) if test(case) else orelse(case)
+    if name in ("div", "divide") and _floors(keywords):
+        name = "floordiv"
+    if len(values) != 2 or name not in _OF_TWO:
         raise NotArithmetic
-    left, right = values
-    if name in ("cdiv", "ceil_div", "ceildiv"):
-        return -(-left // right)
-    if name in ("floor_divide", "floordiv") or (name in ("div", "divide") and _floors(keywords)):
-        return left // right
-    if name in ("remainder", "mod"):
-        return left % right
-    if name == "round_down":
-        return left // right * right
-    if name == "round_up":
-        return -(-left // right) * right
-    raise NotArithmetic
+    return _of_two(_OF_TWO[name], given[0], given[1], leaf)
 
 
 def _floors(keywords: Mapping[str, ast.expr]) -> bool:
@@ -183,14 +228,22 @@ def _floors(keywords: Mapping[str, ast.expr]) -> bool:
     return isinstance(mode, ast.Constant) and mode.value == "floor"
 
 
-def _clamped(given: list[ast.expr], keywords: Mapping[str, ast.expr], leaf: Leaf) -> int:
+def _clamped(given: list[ast.expr], keywords: Mapping[str, ast.expr], leaf: Leaf[C]) -> Value[C]:
     if not given:
         raise NotArithmetic
     low = given[1] if len(given) > 1 else keywords.get("min", keywords.get("a_min"))
     high = given[2] if len(given) > 2 else keywords.get("max", keywords.get("a_max"))
-    value = evaluate(given[0], leaf)
-    if low is not None and not _is_none_or_ellipsis(low):
-        value = max(value, evaluate(low, leaf))
-    if high is not None and not _is_none_or_ellipsis(high):
-        value = min(value, evaluate(high, leaf))
-    return value
+    value = _arithmetic(given[0], leaf)
+    bounds = [
+        None if bound is None or _is_none_or_ellipsis(bound) else _arithmetic(bound, leaf)
+        for bound in (low, high)
+    ]
+    least, most = bounds
+
+    def clamped(case: C) -> int:
+        found = value(case)
+        if least is not None:
+            found = max(found, least(case))
+        return found if most is None else min(found, most(case))
+
+    return clamped

@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 from dcplint.facts.expressions import dotted_name
+from dcplint.flow.conditions import spelled
 from dcplint.flow.functions import Function, blocks, callee_name, expressions
-from dcplint.source.tree import copied, walk
+from dcplint.source.tree import children, copied, walk
 from dcplint.units.evaluate import ELEMENTWISE
 from dcplint.units.ranks import Ranks
 from dcplint.units.roles import Role, role
@@ -50,7 +52,7 @@ def written(function: Function, ranks: Ranks) -> Iterator[Written]:
             if isinstance(node, ast.Name):
                 held[node.id] = ast.Name(name, ast.Load())
             else:
-                named[ast.dump(node)] = name
+                named[spelled(node)] = name
         found: list[Written] = []
         _block(function.node.body, [held], replace(slice_, named=named, origins=origins), found)
         yield from found
@@ -80,9 +82,8 @@ class _Slice:
         tainted = _closed(set(), [(t, v) for t, v in assigned if t], _is_rank_name)
         roots = {
             node
-            for node in function.homes
-            for expression in expressions(node)
-            for inner in walk(expression)
+            for node, nodes in function.own_nodes.items()
+            for inner in nodes
             if isinstance(inner, (ast.BinOp, ast.Compare))
             and any(leaf in tainted or _is_rank_name(leaf) for leaf in _leaves(inner, named))
         }
@@ -107,7 +108,7 @@ class _Slice:
 
 
 def _closed(
-    names: set[str], assigned: list[tuple[set[str], set[str]]], starts: Callable[[str], bool]
+    names: set[str], assigned: list[tuple[frozenset[str], set[str]]], starts: Callable[[str], bool]
 ) -> set[str]:
     """The variables into which something that `starts` goes."""
     before = -1
@@ -121,7 +122,7 @@ def _closed(
 
 def _leaves(node: ast.AST, named: Mapping[str, str]) -> Iterator[str]:
     """The dotted names that an expression computes with, not what it hands to other functions."""
-    if named and isinstance(node, _NAMING) and (name := named.get(ast.dump(node))):
+    if named and isinstance(node, _NAMING) and (name := named.get(spelled(node))):
         yield name
         return
     if isinstance(node, (ast.Name, ast.Attribute)):
@@ -138,7 +139,7 @@ def _leaves(node: ast.AST, named: Mapping[str, str]) -> Iterator[str]:
             if keyword.arg in ("min", "max", "a_min", "a_max"):
                 yield from _leaves(keyword.value, named)
         return
-    for child in ast.iter_child_nodes(node):
+    for child in children(node):
         yield from _leaves(child, named)
 
 
@@ -224,7 +225,7 @@ def _held(target: ast.Name, value: ast.expr, env: Env, slice_: _Slice) -> ast.ex
         return _put_in(value, env, slice_.named)
     if isinstance(value, ast.Call) and callee_name(value) == "load" and role(target) is None:
         # What a kernel loads is what the pointer points to.
-        pointers = [n for a in value.args[:1] for n in ast.walk(a) if isinstance(n, ast.Name)]
+        pointers = [n for a in value.args[:1] for n in walk(a) if isinstance(n, ast.Name)]
         named = [n for n in pointers if role(n) in (Role.LENGTH, Role.INDEX)]
         return named[0] if len(named) == 1 else _OPAQUE
     # What another function gives is known by its name, or not at all.
@@ -268,12 +269,10 @@ def _is_divmod(value: ast.expr) -> bool:
     return isinstance(value, ast.Call) and dotted_name(value.func) == "divmod"
 
 
-def _stored(node: ast.AST) -> set[str]:
-    return {
-        inner.id
-        for inner in walk(node)
-        if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store)
-    }
+@lru_cache(maxsize=4096)
+def _stored(node: ast.AST) -> frozenset[str]:
+    names = [inner for inner in walk(node) if isinstance(inner, ast.Name)]
+    return frozenset([name.id for name in names if isinstance(name.ctx, ast.Store)])
 
 
 def _loaded(target: ast.expr) -> ast.expr:
@@ -314,7 +313,7 @@ class _PutIn(ast.NodeTransformer):
 
     def visit(self, node: ast.AST) -> Any:
         """What is known for the rank or the size is called so."""
-        if self.named and isinstance(node, _NAMING) and (name := self.named.get(ast.dump(node))):
+        if self.named and isinstance(node, _NAMING) and (name := self.named.get(spelled(node))):
             return ast.copy_location(ast.Name(name, ast.Load()), node)
         return super().visit(node)
 

@@ -33,6 +33,7 @@ from dcplint.flow.universe import Universe
 from dcplint.flow.values import unpacked
 from dcplint.flow.walk import bindings
 from dcplint.program.symbols import ClassSymbol
+from dcplint.source.tree import walk
 from dcplint.units.lattice import (
     NEUTRAL,
     Abstract,
@@ -235,7 +236,7 @@ class UnitFlow:
     ) -> ast.expr:
         """An expression with what its variables hold put in, where that is one thing."""
         values: dict[str, ast.expr] = {}
-        for inner in ast.walk(node) if steps else ():
+        for inner in walk(node) if steps else ():
             if not isinstance(inner, ast.Name) or inner.id in values:
                 continue
             given = list(self.given(function, at, inner.id))
@@ -267,7 +268,7 @@ class UnitFlow:
         mark: Mark,
     ) -> Abstract:
         """A length divided; by the DCP size it would be another thing. Rounded up: pages."""
-        sizes = [n for n in ast.walk(page) if isinstance(n, (ast.Name, ast.Attribute))]
+        sizes = [n for n in walk(page) if isinstance(n, (ast.Name, ast.Attribute))]
         if any(self.scenario.is_size(frame.function, size) for size in sizes):
             return None
         for part in summands(length):

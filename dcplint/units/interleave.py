@@ -14,7 +14,7 @@ from dcplint.facts.expressions import dotted_name
 from dcplint.flow.functions import Function
 from dcplint.flow.universe import Universe
 from dcplint.program.symbols import ClassSymbol, Module
-from dcplint.source.tree import walk
+from dcplint.source.tree import children, walk
 from dcplint.units.expressions import Written
 from dcplint.units.roles import Role, role
 
@@ -122,7 +122,7 @@ class Interleaving:
             return True
         if _mentions(node):
             return True
-        inner = ast.iter_child_nodes(node)
+        inner = children(node)
         found = any(self._holds(function, child, names, kept) for child in inner)
         return found and (not isinstance(node, ast.Call) or self._may_answer(function, node))
 

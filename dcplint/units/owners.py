@@ -12,6 +12,7 @@ from dcplint.flow.types import bounded, classes_of
 from dcplint.flow.universe import Universe
 from dcplint.program.program import Program
 from dcplint.program.symbols import ClassSymbol
+from dcplint.source.tree import walk
 
 
 def owners(universe: Universe, function: Function, node: ast.expr) -> Classes:
@@ -60,7 +61,7 @@ def _words(annotation: str) -> Iterator[str]:
         tree = ast.parse(annotation.strip("'\""), mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, (ast.Name, ast.Attribute)):
             dotted = dotted_name(node)
             if dotted is not None:

@@ -12,9 +12,10 @@ import enum
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from itertools import product
+from operator import attrgetter
 
 from dcplint.source.tree import children
-from dcplint.units.evaluate import NotArithmetic, evaluate
+from dcplint.units.evaluate import NotArithmetic, Value, arithmetic
 from dcplint.units.roles import Role, role
 
 _LENGTHS = (*range(25), 48, 63, 64, 65)
@@ -72,16 +73,16 @@ class Point:
         """The rank that holds the token which `length` tokens come before."""
         return self.length // self.interleave % self.size
 
-    def of(self, part: Role) -> int:
-        """The value of one part."""
-        # Asked some hundred thousand times in a run: comparing is cheaper than hashing here.
-        if part is Role.SIZE:
-            return self.size
-        if part is Role.INTERLEAVE:
-            return self.interleave
-        if part is Role.RANK:
-            return self.rank
-        return self.ratio if part is Role.RATIO else self.length
+
+VALUES: Mapping[Role, Value[Point]] = {
+    Role.LENGTH: attrgetter("length"),
+    Role.INDEX: attrgetter("length"),
+    Role.SIZE: attrgetter("size"),
+    Role.RANK: attrgetter("rank"),
+    Role.INTERLEAVE: attrgetter("interleave"),
+    Role.RATIO: attrgetter("ratio"),
+}
+"""The value of each part in a case."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,21 +105,16 @@ class Counterexample:
 class Formula:
     """An expression over one length, the world size, the rank, and perhaps the interleave size.
 
-    parts: by identity of the node.
+    parts: which of them go into it. at: its value in a case.
     """
 
-    node: ast.expr
-    takes_interleave: bool
-    parts: Mapping[int, Role]
+    parts: Set[Role]
+    at: Value[Point]
 
-    def at(self, point: Point) -> int:
-        """Its value in one case."""
-
-        def leaf(node: ast.expr) -> int | None:
-            part = self.parts.get(id(node))
-            return None if part is None else point.of(part)
-
-        return evaluate(self.node, leaf)
+    @property
+    def takes_interleave(self) -> bool:
+        """Whether the interleave size goes into it."""
+        return Role.INTERLEAVE in self.parts
 
     def is_meant_as_local(self) -> bool:
         """Whether it looks like a local length: it depends on the rank and is mostly right."""
@@ -155,7 +151,7 @@ class Formula:
 
     def _divides_late(self, interleaves: tuple[int, ...]) -> bool:
         """Whether it is `local(L) // k`."""
-        if Role.RATIO not in self.parts.values():
+        if Role.RATIO not in self.parts:
             return False
         return all(self.at(p) == p.local // p.ratio for p in points(interleaves, _RATIOS))
 
@@ -284,7 +280,7 @@ def formula(node: ast.expr) -> Formula | None:
 def _read(node: ast.expr, needed: Set[Role], allowed: Set[Role]) -> Formula | None:
     """`node` as arithmetic over each of the parts `needed`, and perhaps of those `allowed`."""
     parts: dict[Role, set[str]] = {}
-    places: dict[int, Role] = {}
+    places: dict[int, Value[Point]] = {}
     waiting: list[ast.AST] = [node]
     count = 0
     while waiting:
@@ -297,12 +293,12 @@ def _read(node: ast.expr, needed: Set[Role], allowed: Set[Role]) -> Formula | No
             waiting += children(inner)
         else:
             parts.setdefault(part, set()).add(ast.dump(inner))
-            places[id(inner)] = part
+            places[id(inner)] = VALUES[part]
     if needed - parts.keys() or parts.keys() - needed - allowed:
         return None
     if any(len(names) > 1 for names in parts.values()):
         return None
-    found = Formula(node, Role.INTERLEAVE in parts, places)
+    found = Formula(parts.keys(), arithmetic(node, lambda inner: places.get(id(inner))))
     try:
         found.at(Point(5, 2, 1, 1))
     except NotArithmetic:

@@ -12,7 +12,7 @@ from dcplint.flow.dataclasses import constructor_argument
 from dcplint.flow.functions import Function, argument, callee_name
 from dcplint.flow.graph import Edge, Node, Role
 from dcplint.flow.types import classes_of
-from dcplint.source.tree import walk
+from dcplint.source.tree import children, walk
 from dcplint.units.flow import UnitFlow
 from dcplint.units.lattice import LENGTHS, Counts, Mark, Space, Value
 from dcplint.units.roles import Role as Part
@@ -296,7 +296,7 @@ class Variance:
 
     def _is_agreed(self, function: Function, node: ast.expr) -> bool:
         """Whether a collective has a part in what `node` gives."""
-        for call in ast.walk(node):
+        for call in walk(node):
             if isinstance(call, ast.Call):
                 callees = self.units.universe.callees(function, call)
                 if callee_name(call) in self._collectives | self._function_names:
@@ -362,7 +362,7 @@ class Variance:
             for given in (*node.args, *(k.value for k in node.keywords)):
                 yield from self._leaves(function, given)
             return
-        for child in ast.iter_child_nodes(node):
+        for child in children(node):
             if isinstance(child, ast.expr):
                 yield from self._leaves(function, child)
 

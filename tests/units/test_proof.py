@@ -4,7 +4,7 @@ import ast
 
 import pytest
 
-from dcplint.units.evaluate import NotArithmetic, evaluate
+from dcplint.units.evaluate import NotArithmetic, arithmetic
 from dcplint.units.proof import (
     Fault,
     Formula,
@@ -163,7 +163,7 @@ def test_the_local_length_counts_tokens(size: int, interleave: int) -> None:
 )
 def test_what_is_no_integer_arithmetic_is_not_evaluated(text: str) -> None:
     with pytest.raises(NotArithmetic):
-        evaluate(ast.parse(text, mode="eval").body, lambda _: None)
+        arithmetic(ast.parse(text, mode="eval").body, lambda _: None)(None)
 
 
 @pytest.mark.parametrize(
@@ -184,4 +184,4 @@ def test_what_is_no_integer_arithmetic_is_not_evaluated(text: str) -> None:
     ],
 )
 def test_arithmetic(text: str, value: int) -> None:
-    assert evaluate(ast.parse(text, mode="eval").body, lambda _: None) == value
+    assert arithmetic(ast.parse(text, mode="eval").body, lambda _: None)(None) == value
