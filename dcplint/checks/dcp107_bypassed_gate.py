@@ -231,7 +231,7 @@ def _masked(context: Context, mask: Masked) -> Finding:
     )
     gate = Evidence(f"the gate: {mask.gate.outcome}", gate_location(context, mask.gate), Role.GATE)
     return RULE.finding(
-        f"`{mask.symbol}` sets `{shorten(mask.hidden.targets[0])}` to 1 while "
+        f"`{mask.symbol}` sets `{mask.size}` to 1 while "
         f"{mask.gate.function.rpartition('.')[2]}() is asked, and back afterwards: what cannot do "
         "DCP is not refused",
         program.location(module, position(mask.hidden)),

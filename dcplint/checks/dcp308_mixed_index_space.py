@@ -6,8 +6,9 @@ interleave size is 1 and another rank otherwise, in code that takes no interleav
 that has one. The arithmetic is evaluated over places, world sizes and interleave sizes; the finding
 shows the smallest case that differs. And lengths that are localised only under a test that has
 nothing to do with DCP (of a compression ratio, of another length), by the engine's helper or by a
-function around it: on the other way they stay global. And indices of tokens in the whole sequence
-that a backend looks up in this rank's block table, with nothing in its class that knows the rank.
+function around it: on the other way they stay global; places too, made local by a helper that knows
+the rank. And indices of tokens in the whole sequence that a backend looks up in this rank's block
+table, itself or by a kernel, with nothing in its class that knows the rank.
 
 ## Why it breaks
 With chunks of I tokens per rank, token `i` lives on rank `(i // I) % N`. Going by `i % N`, ranks
@@ -74,6 +75,8 @@ RULE = Rule(
     probe="the backend's slot mapping, over interleave sizes, against the owner of each token",
 )
 
+_TABLE = "block_table"
+_GATHERING = frozenset({"gather", "take_along_dim"})
 _DIVIDES = re.compile(r"//|%|mod_?\(|remainder|div\w*\(")
 
 
@@ -82,7 +85,9 @@ def check(context: Context) -> Iterator[Finding]:
     if context.contract.vocabulary.interleaves:  # else tokens go round one by one
         yield from _owners(context)
     yield from _halves(context)
+    yield from _place_halves(context)
     yield from _places(context)
+    yield from _looked_up(context)
 
 
 def _owners(context: Context) -> Iterator[Finding]:
@@ -144,6 +149,45 @@ def _places(context: Context) -> Iterator[Finding]:
             )
 
 
+def _looked_up(context: Context) -> Iterator[Finding]:
+    """`block_table[row, top_k // block_size]`, where `top_k` counts in the whole sequence."""
+    for function in context.fields.universe.mentioning(_TABLE):
+        if function.module.tree is not Tree.PROJECT:
+            continue
+        for statement, table, index in _look_ups(function):
+            value = context.units.value(function, statement, index)
+            if not isinstance(value, Value) or value.unit.counts is not Counts.PLACES:
+                continue
+            if value.unit.space is not Space.GLOBAL or _knows_the_rank(context, function):
+                continue
+            if runs_under_dcp(context, function, statement):
+                yield RULE.finding(
+                    f"`{function.qualname}` looks the {value.unit} `{shorten(index)}` up in "
+                    f"`{shorten(table)}`, which has this rank's pages only under DCP, and nothing "
+                    "in its class knows the rank",
+                    context.program.location(function.module, position(index)),
+                    symbol=function.qualname,
+                    evidence=trail(context, value),
+                )
+
+
+def _look_ups(function: Function) -> Iterator[tuple[ast.stmt, ast.expr, ast.expr]]:
+    """(statement, table, index): whose page a function reads in a block table."""
+    for statement, nodes in function.own_nodes.items():
+        for node in nodes:
+            if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
+                table, asked = node.value, [node.slice]
+            elif isinstance(node, ast.Call) and callee_name(node) in _GATHERING and operands(node):
+                table, *asked = operands(node)
+            else:
+                continue
+            if _TABLE not in (dotted_name(table) or "").rpartition(".")[2]:
+                continue
+            for page in (inner for index in asked for inner in ast.walk(index)):
+                if isinstance(page, ast.BinOp) and isinstance(page.op, ast.FloorDiv):
+                    yield statement, table, page.left
+
+
 def _knows_the_rank(context: Context, function: Function) -> bool:
     """Whether a function, or another of its class, can tell what is this rank's, or names it."""
     owner = function.owner
@@ -176,6 +220,38 @@ def _halves(context: Context) -> Iterator[Finding]:
             if isinstance(value, Value) and value.unit.counts in LENGTHS:
                 if value.unit.space is Space.GLOBAL and not _is_kept_apart(function, at, test):
                     yield _half(context, function, place.site.call, test, value)
+
+
+def _place_halves(context: Context) -> Iterator[Finding]:
+    """`x = of_this_rank(x) if ratio > 1 else x`, of a function that computes with the rank."""
+    helpers = {(f.module, f.qualname) for f in context.ranks.functions(_DIVIDES)}
+    for function in context.fields.universe.mentioning("ratio") if helpers else ():
+        if function.module.tree is not Tree.PROJECT:
+            continue
+        for statement, calls in function.calls.items():
+            for call in calls:
+                callees = context.fields.universe.callees(function, call, statement)
+                if not callees or any((f.module, f.qualname) not in helpers for f in callees):
+                    continue
+                given = {ast.dump(argument) for argument in call.args}
+                for test, at, other in _other_ways(context, function, statement, call):
+                    if ast.dump(other) not in given or _is_kept_apart(function, at, test):
+                        continue
+                    if not _is_unrelated(context, function, statement, test):
+                        continue
+                    if context.fields.tracer.can_run(function, statement):
+                        yield _place_half(context, function, call, test, other)
+
+
+def _place_half(
+    context: Context, function: Function, call: ast.Call, test: ast.expr, other: ast.expr
+) -> Finding:
+    return RULE.finding(
+        f"`{function.qualname}` makes `{shorten(other)}` this rank's only where "
+        f"`{shorten(test)}`, which says nothing of DCP: elsewhere it stays as it is",
+        context.program.location(function.module, position(call)),
+        symbol=function.qualname,
+    )
 
 
 def _other_ways(

@@ -130,24 +130,54 @@ def untold(program: Program) -> Iterator[Untold]:
             if _hands_on(node, call):
                 backend = _enclosing(module, facts) if _could_tell(node, gate) else None
             else:
-                backend = _asked(program, module, node, call)
+                backend = _asked(program, module, facts, node, call)
             if backend is not None and gate.role in program.roles(backend):
                 if not tells(node, call, gate.argument):
                     yield Untold(gate, module, facts.qualname, backend, call)
 
 
 def _asked(
-    program: Program, module: Module, node: Definition, call: ast.Call
+    program: Program, module: Module, facts: FunctionFacts, node: Definition, call: ast.Call
 ) -> ClassSymbol | None:
     """The class that a gate is called on: by its name, or a variable noted as `type[C]`."""
     owner = (dotted_name(call.func) or "").rpartition(".")[0]
     note = _notes(node).get(owner)
-    if isinstance(note, ast.Constant) and isinstance(note.value, str):
-        note = _parsed(note.value)
-    if isinstance(note, ast.Subscript) and dotted_name(note.value) in _TYPES:
-        owner = dotted_name(note.slice) or ""
+    if owner.startswith("self."):
+        note = _attribute_note(program, _enclosing(module, facts), owner)
+    owner = _class_noted(note) or owner
     named = program.linker.name(module, owner, _scopes(node, module))
     return named if isinstance(named, ClassSymbol) else None
+
+
+def _class_noted(note: ast.expr | None) -> str:
+    """`C`, where a note says `type[C]`, in quotes or without, or nothing at all."""
+    if isinstance(note, ast.Constant) and isinstance(note.value, str):
+        return _class_noted(_parsed(note.value))
+    if isinstance(note, ast.BinOp) and isinstance(note.op, ast.BitOr):
+        found = {_class_noted(side) for side in (note.left, note.right)} - {""}
+        return found.pop() if len(found) == 1 else ""
+    if not isinstance(note, ast.Subscript):
+        return ""
+    outer = dotted_name(note.value) or ""
+    if outer.rpartition(".")[2] == "Optional":
+        return _class_noted(note.slice)
+    inner: ast.expr | None = note.slice
+    if isinstance(inner, ast.Constant) and isinstance(inner.value, str):
+        inner = _parsed(inner.value)
+    return (dotted_name(inner) or "") if outer in _TYPES and inner is not None else ""
+
+
+def _attribute_note(program: Program, symbol: ClassSymbol | None, dotted: str) -> ast.expr | None:
+    """The annotation of an attribute, where the class gives it one or sets it to a parameter."""
+    for facts in symbol.facts.methods if symbol is not None else ():
+        method = program.function(symbol.module, facts) if symbol is not None else None
+        for inner in walk(method) if method is not None else ():
+            if isinstance(inner, ast.AnnAssign) and dotted_name(inner.target) == dotted:
+                return inner.annotation
+            if isinstance(inner, ast.Assign) and isinstance(inner.value, ast.Name):
+                if method is not None and dotted in map(dotted_name, inner.targets):
+                    return _notes(method).get(inner.value.id)
+    return None
 
 
 def _notes(node: Definition) -> dict[str, ast.expr | None]:

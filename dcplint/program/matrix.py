@@ -51,7 +51,8 @@ def rows(program: Program, role: str = "impl") -> Iterator[Row]:
     """A row per class that plays `role`, by path and line."""
     wanted = columns(program, role)
     running = _running(program, role)
-    for symbol in program.classes(role):
+    found = (*program.classes(role), *program.lost(role))
+    for symbol in sorted(found, key=lambda s: (s.module.facts.path, s.facts.position)):
         yield Row(
             symbol,
             program.location_of(symbol),

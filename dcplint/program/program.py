@@ -96,6 +96,23 @@ class Program:
                     found.setdefault(role, []).append(symbol)
         return {role: tuple(symbols) for role, symbols in found.items()}
 
+    def lost(self, role: str) -> tuple[ClassSymbol, ...]:
+        """The classes of the checked tree that would play `role`, had a base of theirs not gone."""
+        pack = self.contract.pack
+        played = {c.name: c.role for c in (*pack.classes, *pack.implementations)}
+        return tuple(
+            symbol
+            for module in self.checked
+            for symbol in module.classes
+            if symbol not in self.classes(role)
+            and any(
+                played.get(base.dotted) == role
+                for entry in self.mro(symbol).classes
+                if entry.module.tree is Tree.PROJECT
+                for base, _ in self.absent_bases(entry)
+            )
+        )
+
     def uses_engine(self) -> bool:
         """Whether the checked tree has a class with a role, or asks for a name that has moved.
 

@@ -19,6 +19,7 @@ _RANK = re.compile(r"(attn_)?(d?cp|total_cp)_rank", re.I)
 _INTERLEAVE = re.compile(r"((d?cp|kv_cache|cp_kv_cache)_)*interleave(_size)?", re.I)
 _RATIO = re.compile(r"(\w+_)?(compress(ion)?_?)?ratio", re.I)
 _LENGTH = frozenset({"len", "lens", "length", "lengths", "seqlen", "seqlens", "tokens"})
+_NUMBERED = frozenset({"idx", "index", "indices"})
 _INDEX = frozenset({"pos", "position", "positions", "slot", "slots"})
 _OTHER = frozenset(
     {"local", "block", "blocks", "page", "pages", "head", "heads", "rank", "ranks", "layer", "max"}
@@ -64,6 +65,8 @@ def _named(name: str) -> Role | None:
     words = set(name.lower().split("_"))
     if words & _OTHER:
         return None
+    if "token" in words and words & _NUMBERED:
+        return Role.INDEX  # no vocabulary entry: that is a token id
     if words & _LENGTH:
         return Role.LENGTH
     return Role.INDEX if words & _INDEX else None

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from dcplint.contracts.model import KernelArgument, Length, Source
+from dcplint.facts.expressions import dotted_name
 from dcplint.flow.dataclasses import constructor_argument
 from dcplint.flow.functions import Function, argument, callee_name, written_keywords
 from dcplint.flow.types import classes_of
@@ -96,7 +97,11 @@ def _is_call_of(flow: UnitFlow, function: Function, call: ast.Call, fact: Kernel
     # A method, called on an instance of its class or of one that derives from it.
     if callee_name(call) != name or not isinstance(call.func, ast.Attribute):
         return False
-    owners = classes_of(flow.universe, function, call.func.value)
+    receiver = call.func.value
+    if isinstance(receiver, ast.Call) and dotted_name(receiver.func) == "super" and function.owner:
+        owners = frozenset({function.owner})
+    else:
+        owners = frozenset(classes_of(flow.universe, function, receiver))
     return any(
         entry.dotted == owner_name
         for owner in owners

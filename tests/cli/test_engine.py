@@ -63,6 +63,23 @@ def test_a_contract_that_nothing_here_touches(
     assert "nothing here fills it in or reads it" in capsys.readouterr().out
 
 
+def test_a_class_whose_base_is_gone_is_shown_as_unknown(
+    plugin: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (plugin / "backend.py").write_text(
+        "from vllm.v1.attention.backend import SparseMLAAttentionImpl\n"
+        "class Gone(SparseMLAAttentionImpl): ...\n"
+        "class Heir(Gone):\n    supports_dcp = True\n"
+        "from vllm.v1.worker.gpu_model_runner import GPUModelRunner\n"
+        "class Other(GPUModelRunner): ...\n"
+    )
+    assert _run("capabilities", "--engine", "vllm==0.33.0") == 0
+    said = capsys.readouterr().out
+    assert "Gone  backend.py:2  (unknown)" in said
+    assert "Heir  backend.py:3  (unknown)" in said
+    assert "2 classes, 0 of them concrete" in said
+
+
 def test_packs_are_checked_against_a_folder_that_is_there(
     plugin: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
