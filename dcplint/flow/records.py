@@ -32,6 +32,9 @@ class Change:
     kept: str
 
 
+_HANDS = 2  # through which a record is handed on
+
+
 def stale_pairs(flow: FieldFlow, field: ContractField) -> Iterator[Change]:
     """Every place after which a record's local quantity no longer belongs to its global one."""
     if field.localises is None:
@@ -43,7 +46,9 @@ def stale_pairs(flow: FieldFlow, field: ContractField) -> Iterator[Change]:
                 *_changed(flow, field, function, statement),
             ]
             if changes and flow.tracer.can_run(function, statement):
-                yield from (change for change in changes if _is_filled(flow, change))
+                for change in changes:
+                    if _is_filled(flow, change) and not _is_made_anew(flow, change):
+                        yield change
 
 
 def _is_filled(flow: FieldFlow, change: Change) -> bool:
@@ -51,6 +56,45 @@ def _is_filled(flow: FieldFlow, change: Change) -> bool:
     path = (*change.record.split("."), change.field.name)
     outcomes = flow.outcomes(change.function, change.statement, path)
     return any(outcome.state is State.SET for outcome in outcomes)
+
+
+def _is_made_anew(flow: FieldFlow, change: Change) -> bool:
+    """Whether the class that changes the pair hands records to what sets the local quantity.
+
+    On which ways it does is not followed: a helper object may be there under DCP alone.
+    """
+    owner = change.function.owner
+    if owner is None:
+        return False
+    order = flow.program.mro(owner).classes
+    setting = [
+        function
+        for function in flow.universe.mentioning(f".{change.field.name} =")
+        if function.owner not in order and _sets_given(function, change.field.name)
+    ]
+    for _ in range(_HANDS):
+        sites = [site for function in setting for site in flow.universe.callers(function)]
+        if any(site.function.owner in order for site in sites):
+            return True
+        setting = list(dict.fromkeys(site.function for site in sites))
+    return False
+
+
+def _sets_given(function: Function, name: str) -> bool:
+    """Whether a function stores into the attribute `name` of what it is given."""
+    targets = (
+        target
+        for statement in function.homes
+        if isinstance(statement, ast.Assign)
+        for target in statement.targets
+    )
+    return any(
+        isinstance(target, ast.Attribute)
+        and target.attr == name
+        and isinstance(target.value, ast.Name)
+        and target.value.id in function.parameters
+        for target in targets
+    )
 
 
 def carried(function: Function, call: ast.Call, name: str, record: str) -> str | None:

@@ -67,7 +67,8 @@ class MyPlatform(Platform):
     def get_attn_backend_cls(cls, selected, config):
         names = {False: "mine.attention.OwnBackend"}
         if selected:
-            return names.get(selected, names[False])
+            found = names.get(selected)
+            return found
         return "mine.attention.OwnBackend"
 """
 BUILDER = """\
