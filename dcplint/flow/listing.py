@@ -236,8 +236,8 @@ class Listing:
 
     def written(self, function: Function) -> str:
         """The source of a function, without its decorators."""
-        lines = self.program.modules.text(function.module.tree, function.module.facts.path).lines
-        return "\n".join(lines[function.node.lineno - 1 : function.node.end_lineno])
+        text = self.program.modules.text(function.module.tree, function.module.facts.path)
+        return text.between(function.node.lineno, function.node.end_lineno or 0)
 
     def function(self, module: Module, facts: FunctionFacts) -> Function | None:
         """The function that `facts` describes."""
