@@ -137,9 +137,9 @@ Run on {date} by `python -m bench.engines --keep rows {folders}`
 
 Every class of `dcplint capabilities` has a row. Those that could be executed come first: as groups
 of 1, {sizes} ranks, with interleave 1 and 16, on ragged lengths, whole cycles and empty
-shards, in float32 or what the backend lists. A claim holds only where all probes of the core set
-pass at every size; where one fails, its measurement is shown. Errors of an output are relative to
-the largest value;
+shards, in float32 or what the backend lists, with a cache of the same dtype. A claim holds only
+where all probes of the core set pass at every size; where one fails, its measurement is shown, and
+where a cache of fp8 was run too, it says so. Errors of an output are relative to the largest value;
 thousands are what lies in slots that a rank does not own. The rest says what is missing
 ([what the labels mean](harness.md))."""
 

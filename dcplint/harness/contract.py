@@ -91,6 +91,7 @@ class AttentionImplBase(ABC):
     supports_window: ClassVar[bool] = False
     supports_soft_cap: ClassVar[bool] = False
     supports_sinks: ClassVar[bool] = False
+    supports_fp8_cache: ClassVar[bool] = False
 
     def __init__(
         self, geometry: Geometry, dcp: DCPConfig, sinks: torch.Tensor | None = None

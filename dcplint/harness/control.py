@@ -94,6 +94,7 @@ class GQAImpl(AttentionImplBase):
     supports_window = True
     supports_soft_cap = True
     supports_sinks = True
+    supports_fp8_cache = True
 
     def write(
         self, kv_cache: Caches, key: torch.Tensor, value: torch.Tensor, slot_mapping: torch.Tensor
@@ -142,6 +143,7 @@ class MLAImpl(MLAImplBase):
     supports_window = True
     supports_soft_cap = True
     supports_sinks = True
+    supports_fp8_cache = True
 
     def write(
         self, kv_cache: Caches, key: torch.Tensor, value: torch.Tensor, slot_mapping: torch.Tensor

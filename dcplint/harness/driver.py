@@ -135,8 +135,9 @@ class ContractSubject:
         self._runner = backend.get_runner_cls()(self.builder, dcp)
         self.lse_base = "e" if self._impl.lse_base_on_e else "2"
         self.self_merging = self._impl.merges_in_forward
+        dtype = torch.float8_e4m3fn if geometry.fp8 else placement.dtype
         self.caches = tuple(
-            torch.empty(shape, dtype=placement.dtype, device=placement.device)
+            torch.empty(shape, dtype=dtype, device=placement.device)
             for shape in backend.get_kv_cache_shapes(geometry, placement.num_pages)
         )
         self.slot_sizes = tuple(cache[0, 0].numel() for cache in self.caches)
@@ -183,6 +184,7 @@ class ContractDriver:
             window=impl.supports_window,
             soft_cap=impl.supports_soft_cap,
             sinks=impl.supports_sinks,
+            fp8=impl.supports_fp8_cache,
         )
 
     def make(self, target: type, geometry: Geometry, placement: Placement) -> Subject:

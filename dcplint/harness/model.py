@@ -87,7 +87,8 @@ class Geometry:
 
     num_heads: query heads over all ranks, after the gather. kv_lora_rank: above 0 for MLA, whose
     cache row is `kv_lora_rank` values and `head_dim - kv_lora_rank` more that are key only.
-    window: in tokens, 0 for none. soft_cap: 0 for none.
+    window: in tokens, 0 for none. soft_cap: 0 for none. fp8: whether the cache is of e4m3, with
+    scales of 1, and tokens are of values that it holds exactly.
     """
 
     num_heads: int = 8
@@ -99,6 +100,7 @@ class Geometry:
     window: int = 0
     soft_cap: float = 0.0
     sinks: bool = False
+    fp8: bool = False
 
     @property
     def is_mla(self) -> bool:
@@ -133,6 +135,7 @@ class Claims:
     dtypes: tuple[str, ...] = ()
     interleaves: tuple[int, ...] | None = None
     uniform: bool = False
+    fp8: bool = False
 
     def query_len(self, topology: Topology) -> int:
         """How many new tokens of a request it attends for."""

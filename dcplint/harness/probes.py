@@ -50,10 +50,14 @@ def feature_probes(claims: Claims, world_size: int) -> tuple[Probe, ...]:
     windowed = replace(geometry, window=20)
     capped = replace(geometry, soft_cap=2.0)
     with_sinks = replace(geometry, sinks=True)
+    in_fp8 = replace(geometry, fp8=True)
     once = "do the sinks count once over ranks?"
+    in_fp8_too = "does it hold for a cache of fp8?"
     offered = (
         (claims.window, Probe("window", "does it span ranks?", batches, many, windowed)),
         (claims.soft_cap, Probe("soft-cap", "are scores capped?", (large,), many, capped)),
+        (claims.fp8, Probe("fp8-cache-n1", in_fp8_too, batches, one, in_fp8)),
+        (claims.fp8, Probe(f"fp8-cache-n{world_size}", in_fp8_too, batches, many, in_fp8)),
         (claims.sinks, Probe("sinks-n1", once, batches, one, with_sinks)),
         (claims.sinks, Probe(f"sinks-n{world_size}", once, batches, many, with_sinks)),
     )

@@ -85,7 +85,8 @@ class _Step:
         self.shard = shard
         self.rank = rank
         floating = all(cache.is_floating_point() for cache in subject.caches)
-        self.dtype = dtype if floating else judge.QUANTIZED
+        # What fp8 holds exactly loses nothing in a cache of it.
+        self.dtype = dtype if floating or probe.geometry.fp8 else judge.QUANTIZED
 
     def run(self) -> Iterator[Measurement]:
         """Measure everything; stops early where there is nothing left to compare."""
@@ -138,7 +139,7 @@ class _Step:
             for seen, query_len in zip(visible, self.workload.batch.query_lens, strict=True):
                 seen[seen.shape[0] - query_len :] = False
         poisons = [self.subject.poison]
-        if self.dtype == judge.QUANTIZED:
+        if not all(cache.is_floating_point() for cache in self.subject.caches):
             poisons.insert(0, 255 - self.subject.poison)
         passes = [self._write_over(poison, visible) for poison in poisons]
         needed, owned = (

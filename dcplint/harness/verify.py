@@ -29,6 +29,7 @@ from dcplint.harness.predict import Gap, Part, Prediction, select
 
 ALONE = "single-rank"  # the probe of one rank
 DRAFT = "draft"  # that of an unsharded layer
+IN_FP8 = "fp8-cache-n"  # and, by their number of ranks, those with a cache of fp8
 FIELD = "dcp_local_seq_lens"  # the one contract field of the harness contract
 
 Progress = Callable[[Run], None]
@@ -143,10 +144,41 @@ class Verifier:
         if described["lacking"]:
             return self._not_run(base, described["lacking"])
         found = self._judge(base, prediction, described, only)
+        holds = prediction.alone and found.verdict is Verdict.REFUTED
+        if self._pool.engine and holds and described["claims"]["fp8"]:
+            found = self._also_in_fp8(base, prediction, described, found)
         card = described["claims"]["card"]
         if found.execution is not Execution.NOT_RUN or not card:
             return found
         return replace(found, reason=f"{found.reason}; made for compute capability {card}")
+
+    def _also_in_fp8(
+        self,
+        base: Job,
+        prediction: Prediction,
+        described: dict[str, Any],
+        found: Confirmation,
+    ) -> Confirmation:
+        """A claim that holds, and what comes of it with a cache of fp8, where one can be run here.
+
+        It is another configuration: what is missing for it leaves the verdict as it is.
+        """
+        control = MLA_CONTROL if described["claims"]["is_mla"] else GQA_CONTROL
+        base = replace(base, dtype=found.runs[-1].dtype)
+        probes = [name for name in described["probes"] if name.startswith(IN_FP8)]
+        runs = list(self._run([replace(base, probe=name) for name in probes], control))
+        alone, *sharded = sorted(runs, key=lambda run: run.probe != f"{IN_FP8}1")
+        if alone.execution is Execution.NOT_RUN or alone.worst is not None:
+            return found
+        seen = (*found.runs, *runs)
+        for run in sharded:
+            fault = self._predicted_fault(run, prediction)
+            if fault is not None:
+                reason = f"{found.reason}; but with a cache of fp8: {fault.detail}"
+                return self._conclude(Verdict.CONFIRMED, reason, run, fault, list(seen))
+        if any(run.worst is not None or not self._control_passed(run) for run in sharded):
+            return found
+        return replace(found, reason=f"{found.reason}; so with a cache of fp8", runs=seen)
 
     def _judge(
         self,

@@ -48,16 +48,25 @@ def make_workload(
     keys = tuple(normal(n, kv_heads, geometry.head_dim) for n in batch.seq_lens)
     if batch.offset:
         keys = tuple((k * 0.1 + 1.0).to(dtype) for k in keys)
+    if geometry.fp8:
+        keys = tuple(map(_in_e4m3, keys))
     values = (
         tuple(k[..., : geometry.kv_lora_rank] for k in keys)
         if geometry.is_mla
         else tuple(normal(n, kv_heads, geometry.v_head_dim) for n in batch.seq_lens)
     )
+    if geometry.fp8:
+        values = tuple(map(_in_e4m3, values))
     tokens = sum(batch.query_lens) + batch.padding
     query = normal(tokens, geometry.num_heads, geometry.head_dim)
     query = (query * batch.magnitude + batch.offset).to(dtype)
     sinks = torch.randn(geometry.num_heads, generator=generator).to(device)
     return Workload(batch, query, keys, values, sinks if geometry.sinks else None)
+
+
+def _in_e4m3(values: torch.Tensor) -> torch.Tensor:
+    """Rounded to what float8_e4m3fn holds."""
+    return values.to(torch.float8_e4m3fn).to(values.dtype)
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,6 +61,18 @@ def test_an_lse_kept_in_half_precision_is_measured(pool: Pool) -> None:
     assert any(m.signal is Signal.LSE_PRECISION and m.measured > 1e-4 for m in run.measurements)
 
 
+def test_a_cache_of_fp8_is_run_as_another_configuration(pool: Pool) -> None:
+    """TritonMLA does DCP with it too; TritonAttention's is right on one rank, and only there."""
+    triton = f"{BACKENDS}.triton_attn:TritonAttentionBackend"
+    alone, sharded = _runs(pool, MLA, ("fp8-cache-n1", "fp8-cache-n2"))
+    assert (alone.worst, sharded.worst) == (None, None)
+    alone, sharded = _runs(pool, triton, ("fp8-cache-n1", "fp8-cache-n2"))
+    assert alone.worst is None
+    assert sharded.worst is not None
+    assert sharded.worst.signal is Signal.READ_UNOWNED
+    assert "current_platform.has_device_capability() = True" in sharded.stubbed
+
+
 PLANTED = Path(__file__).parent / "planted.py"
 
 

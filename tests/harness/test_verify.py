@@ -15,6 +15,7 @@ from dcplint.harness.pool import Pool
 from dcplint.harness.predict import PREDICTIONS, Part, Prediction
 from dcplint.harness.verify import ALONE, DRAFT, Verifier
 
+IN_FP8_TOO = ["fp8-cache-n1", "fp8-cache-n2"]
 PROBES = ["ragged-i16", "short-i1", DRAFT, ALONE]
 CLAIM = Prediction(("ragged",), frozenset({Signal.READ_UNOWNED, Signal.ERROR}))
 
@@ -33,11 +34,13 @@ class MadeUp:
         self.lacking, self.card = "", ""
         self.dtypes: list[str] = []
         self.float32_fails = False
+        self.fp8 = False
         self.unrun: tuple[str, ...] = ()
 
     def describe(self, target: str, world_size: int) -> dict[str, Any]:
-        claims = {"is_mla": False, "card": self.card, "dtypes": self.dtypes}
-        return {"lacking": self.lacking, "claims": claims, "probes": PROBES, "core": PROBES}
+        claims = {"is_mla": False, "card": self.card, "dtypes": self.dtypes, "fp8": self.fp8}
+        probes = [*PROBES, *(IN_FP8_TOO if self.fp8 else ())]
+        return {"lacking": self.lacking, "claims": claims, "probes": probes, "core": PROBES}
 
     def run(self, jobs: Iterable[Job]) -> Iterator[tuple[int, Run]]:
         for index, job in enumerate(jobs):
@@ -169,3 +172,34 @@ def test_what_one_rank_alone_cannot_run_is_no_fault_of_sharding() -> None:
     pool.unrun = (ALONE,)
     said = _verdict(pool)
     assert (said.execution, said.reason) == (Execution.NOT_RUN, "needs a compiled op")
+
+
+@pytest.mark.parametrize(
+    ("faults", "unrun", "verdict", "said"),
+    [
+        ({}, (), Verdict.REFUTED, "right in all 4 probes; so with a cache of fp8"),
+        (
+            {"fp8_cache_n2": Signal.ERROR},
+            (),
+            Verdict.CONFIRMED,
+            "right in all 4 probes; but with a cache of fp8: made up",
+        ),
+        ({"fp8_cache_n2": Signal.LSE}, (), Verdict.REFUTED, "right in all 4 probes"),
+        (
+            {"fp8_cache_n1": Signal.ERROR, "fp8_cache_n2": Signal.ERROR},
+            (),
+            Verdict.REFUTED,
+            "right in all 4 probes",
+        ),
+        ({}, ("fp8-cache-n1", "fp8-cache-n2"), Verdict.REFUTED, "right in all 4 probes"),
+        ({"ragged_i16": Signal.ERROR}, (), Verdict.CONFIRMED, "made up"),
+    ],
+)
+def test_a_claim_is_asked_of_a_cache_of_fp8_too(
+    faults: dict[str, Signal], unrun: tuple[str, ...], verdict: Verdict, said: str
+) -> None:
+    """Where it is right on one rank: what cannot be run in fp8 here settles nothing."""
+    pool = MadeUp(Path("engine"), **faults)
+    pool.fp8, pool.unrun = True, unrun
+    found = _verdict(pool, replace(CLAIM, alone=True))
+    assert (found.verdict, found.reason) == (verdict, said)

@@ -59,6 +59,7 @@ class VllmDriver:
             soft_cap="logits_soft_cap" in taken,
             sinks="sinks" in taken,
             geometry=geometry,
+            fp8={"auto", "fp8"} <= set(getattr(backend, "supported_kv_cache_dtypes", ())),
             card=_card(backend),
             dtypes=tuple(str(d).removeprefix("torch.") for d in backend.supported_dtypes),
         )
@@ -93,7 +94,7 @@ class VllmDriver:
         backend = _backend_of(target)
         is_mla = _is_a(backend.get_impl_cls(), "MLAAttentionImpl")
         subject = MLASubject if is_mla else GQASubject
-        first, *others = cache_dtypes(backend)
+        first, *others = ("fp8",) if geometry.fp8 else cache_dtypes(backend)
         try:
             return subject(backend, geometry, placement, first)
         except Refused:

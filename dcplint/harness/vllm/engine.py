@@ -144,6 +144,16 @@ def _offer_triton() -> None:
     known.setdefault("cpu", types.SimpleNamespace(driver=Driver, compiler=None))
 
 
+def offer_fp8() -> None:
+    """Let backends take this machine for one that has fp8, as the interpreter has."""
+    import torch
+
+    if not torch.cuda.is_available():
+        note_stub("current_platform.has_device_capability() = True")
+        platform = find("vllm.platforms:current_platform")
+        platform.has_device_capability = lambda *arguments, **options: True
+
+
 def _tolerate_no_accelerator() -> None:
     """Answer what is asked of a device before launching: housekeeping, and its generation."""
     import torch

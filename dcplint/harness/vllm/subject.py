@@ -45,6 +45,8 @@ class EngineSubject:
         self.geometry = geometry
         self.placement = placement
         self.cache_dtype = cache_dtype
+        if geometry.fp8:
+            engine.offer_fp8()
         impl_class = backend.get_impl_cls()
         builder_class = backend.get_builder_cls()
         fill_gaps([*impl_class.__mro__, *builder_class.__mro__, backend])
@@ -257,7 +259,10 @@ class MLASubject(EngineSubject):
         if self.placement.dcp_world_size == 1:  # as the layer gives it where nothing is gathered
             rank = self.geometry.kv_lora_rank
             given = query[..., :rank], query[..., rank:]
-        out, lse = self._impl.forward_mqa(given, self._cache, metadata, self._layer)
+        cache = self._cache
+        if self.geometry.fp8:  # as the layer gives it
+            cache = cache.view(torch.float8_e4m3fn)
+        out, lse = self._impl.forward_mqa(given, cache, metadata, self._layer)
         return out, lse
 
     def merge(self, out: torch.Tensor, lse: torch.Tensor) -> torch.Tensor:

@@ -94,6 +94,9 @@ def reshape_and_cache_flash(
     page_size = key_cache.shape[1]
     pages, offsets = slot_mapping[mine] // page_size, slot_mapping[mine] % page_size
     kept = mine.nonzero()[:, 0]
+    if kv_cache_dtype.startswith("fp8"):
+        key_cache, value_cache = (c.view(torch.float8_e4m3fn) for c in (key_cache, value_cache))
+        key, value = key / k_scale, value / v_scale
     key_cache[pages, offsets] = key[kept].to(key_cache.dtype)
     value_cache[pages, offsets] = value[kept].to(value_cache.dtype)
 
@@ -119,6 +122,8 @@ def concat_and_cache_mla(
     page_size = kv_cache.shape[1]
     slots = slot_mapping[mine]
     rows = torch.cat([kv_c, k_pe], dim=-1)[mine.nonzero()[:, 0]]
+    if kv_cache_dtype.startswith("fp8"):
+        kv_cache, rows = kv_cache.view(torch.float8_e4m3fn), rows / scale
     kv_cache[slots // page_size, slots % page_size] = rows.to(kv_cache.dtype)
 
 
