@@ -128,7 +128,8 @@ class Context:
         from dcplint.flow.universe import Universe
         from dcplint.units.ranks import Ranks
 
-        return Ranks(Scenario(Universe(self.program, self.program.find_ranked())))
+        modules = self.program.with_helpers(self.program.find_ranked())
+        return Ranks(Scenario(Universe(self.program, modules)))
 
     @cached_property
     def interleaving(self) -> Interleaving:

@@ -20,6 +20,7 @@ from dcplint.units.roles import SIDES
 _SUMS = (ast.BinOp, ast.AugAssign, ast.Call)
 _IN_PLACE: dict[str, ast.operator] = {"add_": ast.Add(), "sub_": ast.Sub()}
 _CHOICES = 3  # choices among choices
+_ADDED = re.compile(r"[-+]|\b(?:add|sub)")
 _SHIFTED = {
     "+": "L=8, N=4, r=3, I=1, k=1: 3, should be 2",
     "-": "L=8, N=4, r=0, I=1, k=1: 1, should be 2",
@@ -169,7 +170,7 @@ def _moved(context: Context) -> Iterator[Change]:
     contract = context.contract
     steps = {n.name for n in contract.lengths if n.unit.startswith("quer")} | {"arange", "range"}
     sign = re.compile("|".join(rf"\b{name}\b" for name in sorted(steps)))
-    for function in context.spread.functions(sign):
+    for function in context.spread.functions(sign, _ADDED):
         for statement, nodes in function.own_nodes.items():
             sums = [n for n in (statement, *nodes) if isinstance(n, _SUMS)]
             found = (c for node in sums for c in _by_steps(context, function, statement, node))

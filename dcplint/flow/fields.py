@@ -58,11 +58,14 @@ class FieldFlow:
 
     @cached_property
     def universe(self) -> Universe:
-        """The functions of modules that name a field or its record, or whose builders get one."""
+        """The functions of modules that name a field or its record, or whose builders get one.
+
+        Those of a plugin's helper modules too, which need name neither.
+        """
         builders = (s.module for s in self.program.classes("builder"))
         given = (module for module in builders if not is_test(module.facts.path))
         related = (*self.program.find_related(), *given)
-        return Universe(self.program, tuple(dict.fromkeys(related)))
+        return Universe(self.program, self.program.with_helpers(related))
 
     @cached_property
     def tracer(self) -> Tracer:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,6 +15,7 @@ from dcplint.flow.listing import Listing, ends_word
 from dcplint.flow.types import classes_of, narrowed
 from dcplint.program.symbols import ClassSymbol, FunctionSymbol
 
+_IMPORTED_AS = re.compile(r"\b(\w+) as (\w+)")
 _OWN_CALLS = ("self.", "cls.", "def ")
 
 
@@ -165,11 +167,14 @@ class Universe(Listing):
 
     @cached_property
     def _renamed(self) -> dict[str, set[str]]:
-        """The names that imports and assignments of modules give to what has another name."""
+        """The names that imports and assignments give to what has another name."""
         found: dict[str, set[str]] = {}
         for module in self.modules:
             for name, last in module.renamed:
                 found.setdefault(last, set()).add(name)
+        for index in self._spelled("import"):  # in the function itself
+            for old, new in _IMPORTED_AS.findall(self.entries[index].text):
+                found.setdefault(old, set()).add(new)
         return found
 
     def _are_related(self, one: ClassSymbol, other: ClassSymbol | None) -> bool:

@@ -156,6 +156,11 @@ class Modules:
             self._owners[top] = portions if first is None else (first,)
         return self._owners[top]
 
+    def is_own(self, name: str) -> bool:
+        """Whether the top-level package of `name` is one of the checked tree."""
+        top = name.partition(".")[0]
+        return any(tree.tree is Tree.PROJECT for tree in self._trees_of(top))
+
     def is_file(self, name: str) -> bool:
         """Whether some file is the module `name`, even one that cannot be parsed."""
         return any(tree.locate(name) is not None for tree in self._trees_of(name))

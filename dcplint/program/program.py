@@ -6,7 +6,7 @@ This is what rules see of the checked code. Nothing here decides what is right.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -287,13 +287,44 @@ class Program:
 
     def _load_wrappers(self) -> None:
         """Load what a plugin imports from itself: it may rename the engine's names there."""
-        package = self.contract.pack.package
-        if any(m.facts.name.partition(".")[0] == package for m in self.checked):
+        if self._is_engine():
             return  # the engine does not wrap itself, and it is large
         for module in self.checked:
             for binding in module.facts.bindings:
                 if binding.source is Source.IMPORT:
                     self.linker.absolute(binding.target)
+
+    def _is_engine(self) -> bool:
+        """Whether the checked tree is the engine itself."""
+        package = self.contract.pack.package
+        return any(m.facts.name.partition(".")[0] == package for m in self.checked)
+
+    def with_helpers(self, modules: Iterable[Module]) -> tuple[Module, ...]:
+        """These modules, and those from which they import functions, or modules as such.
+
+        Only of a plugin: an engine is full of functions that have nothing to do with its batches,
+        and there those that have speak of them.
+        """
+        found = dict.fromkeys(modules)
+        queue = [] if self._is_engine() else [m for m in found if m.tree is Tree.PROJECT]
+        for module in queue:  # grows as it is read
+            for binding in module.facts.bindings:
+                if binding.source is Source.IMPORT and self.modules.is_own(binding.target):
+                    for helper in self._helpers(module, binding):
+                        if helper.tree is Tree.PROJECT and helper not in found:
+                            found[helper] = None
+                            queue.append(helper)
+        return tuple(found)
+
+    def _helpers(self, module: Module, binding: Binding) -> Iterator[Module]:
+        """Where a function that is imported stands, and the module it is imported from."""
+        imported = self.linker.name(module, binding.name)
+        if isinstance(imported, Module):
+            yield imported
+        elif isinstance(imported, FunctionSymbol):
+            yield imported.module
+            named = self.modules.find(binding.target.rpartition(".")[0])
+            yield from (named,) if named is not None else ()
 
     # Places
 

@@ -35,13 +35,17 @@ class Spread:
     shared: frozenset[str]
     _names: dict[Function, Set[str]] = field(default_factory=dict)
 
-    def functions(self, pattern: re.Pattern[str]) -> Iterator[Function]:
+    def functions(
+        self, pattern: re.Pattern[str], handed: re.Pattern[str] | None = None
+    ) -> Iterator[Function]:
         """The functions of the checked tree in which something may be local, each once.
 
-        pattern: what their text must match.
+        pattern: what their text must match; handed: where they are given what is local, if that
+        is something else, for a parameter may be called anything.
         """
         found = [f for w in sorted(self.words) for f in self.universe.mentioning(w, pattern)]
-        found += [f for f in self._received if pattern.search(self.universe.written(f))]
+        matches = (handed or pattern).search
+        found += [f for f in self._received if matches(self.universe.written(f))]
         for function in dict.fromkeys(found):
             if function.module.tree is Tree.PROJECT:
                 yield function
