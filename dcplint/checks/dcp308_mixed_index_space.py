@@ -51,7 +51,7 @@ import re
 from collections.abc import Iterator
 
 from dcplint.checks.base import Context, Rule
-from dcplint.checks.length_evidence import is_ratio, runs_under_dcp, trail, wanted
+from dcplint.checks.length_evidence import is_ratio, may_serve, runs_under_dcp, trail, wanted
 from dcplint.facts.expressions import dotted_name, shorten
 from dcplint.facts.positions import position
 from dcplint.findings.model import Finding, Severity
@@ -76,6 +76,7 @@ RULE = Rule(
 )
 
 _TABLE = "block_table"
+_LOOKS_UP = re.compile(rf"{_TABLE}\w*(?:\[|\.gather\(|,)[^=]*//")
 _GATHERING = frozenset({"gather", "take_along_dim"})
 _DIVIDES = re.compile(r"//|%|mod_?\(|remainder|div\w*\(")
 
@@ -151,7 +152,9 @@ def _places(context: Context) -> Iterator[Finding]:
 
 def _looked_up(context: Context) -> Iterator[Finding]:
     """`block_table[row, top_k // block_size]`, where `top_k` counts in the whole sequence."""
-    for function in context.fields.universe.mentioning(_TABLE):
+    for function in context.fields.universe.matching(
+        _LOOKS_UP.search, lambda owner: owner is not None and may_serve(context, owner)
+    ):
         if function.module.tree is not Tree.PROJECT:
             continue
         for statement, table, index in _look_ups(function):
@@ -229,13 +232,14 @@ def _place_halves(context: Context) -> Iterator[Finding]:
         if function.module.tree is not Tree.PROJECT:
             continue
         for statement, calls in function.calls.items():
-            for call in calls:
-                callees = context.fields.universe.callees(function, call, statement)
-                if not callees or any((f.module, f.qualname) not in helpers for f in callees):
-                    continue
-                given = {ast.dump(argument) for argument in call.args}
+            for call in calls if isinstance(statement, ast.Assign) else ():
                 for test, at, other in _other_ways(context, function, statement, call):
-                    if ast.dump(other) not in given or _is_kept_apart(function, at, test):
+                    if not any(ast.dump(other) == ast.dump(given) for given in call.args):
+                        continue
+                    callees = context.fields.universe.callees(function, call, statement)
+                    if not callees or any((f.module, f.qualname) not in helpers for f in callees):
+                        continue
+                    if _is_kept_apart(function, at, test):
                         continue
                     if not _is_unrelated(context, function, statement, test):
                         continue
