@@ -14,6 +14,7 @@ from dcplint.contracts.spec import EngineSpec
 from dcplint.errors import UserError
 from dcplint.findings.model import Location, Tree
 from dcplint.findings.suppress import MARKER
+from dcplint.program.blocked import block_words
 from dcplint.program.build import build_program
 from dcplint.program.engine import Engine, find_engine
 from dcplint.program.index import Index, build_index, gate_words, import_words
@@ -186,7 +187,8 @@ def _index(root: Root, packs: Mapping[str, Pack], options: RunOptions) -> Checke
     for pack in packs.values():
         words.update(import_words(pack))
         words.update(capability.name.encode() for capability in pack.capabilities)
-        words.update(field_words(pack) | rank_words(pack) | gate_words(pack.gates))
+        words.update(field_words(pack) | rank_words(pack) | block_words(pack))
+        words.update(gate_words(pack.gates))
         accessors.update(accessor.name.encode() for accessor in pack.accessors)
     scanner = Scanner.of(words, accessors)
     return Checked(build_index(root, scanner, options.exclude, unsaved, options.jobs), unsaved)

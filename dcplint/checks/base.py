@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from dcplint.flow.fields import FieldFlow
     from dcplint.flow.outputs import OutputFlow
     from dcplint.program.program import Program
+    from dcplint.units.blocks import Blocks
     from dcplint.units.flow import UnitFlow
     from dcplint.units.interleave import Interleaving
     from dcplint.units.localising import Localisation
@@ -137,6 +138,15 @@ class Context:
         from dcplint.units.interleave import Interleaving
 
         return Interleaving(self.ranks.universe)
+
+    @cached_property
+    def blocks(self) -> Blocks:
+        """What numbers have to do with blocks, in the modules that compute with their size."""
+        from dcplint.flow.scenario import Scenario
+        from dcplint.flow.universe import Universe
+        from dcplint.units.blocks import Blocks
+
+        return Blocks(Scenario(Universe(self.program, self.program.find_blocked())))
 
     @cached_property
     def outputs(self) -> OutputFlow:

@@ -105,6 +105,7 @@ class _Comparison:
         yield from self._accessors()
         yield from self._fields()
         yield from self._lengths()
+        yield from self._blocks()
         yield from self._vocabulary()
         yield from self._sources()
 
@@ -428,14 +429,7 @@ class _Comparison:
 
     def _lengths(self) -> Iterator[Disagreement]:
         for length in self.contract.lengths:
-            missing = list(self._defined(length.record, length.source))
-            yield from missing
-            found = self.engine.fields(length.record) | self.engine.methods(length.record)
-            made = f"{length.record}.__init__"
-            is_set = self._is_defined(made) and self.engine.mentions(made, length.name)
-            if not missing and length.name not in found and not is_set:
-                message = f"{length.record} has no field {length.name}"
-                yield self._here(message, length.source, length.record)
+            yield from self._attribute(length.record, length.name, length.source)
         for localizer in self.contract.localizers:
             wanted = (*localizer.parameters, localizer.length, localizer.rank, localizer.out)
             yield from self._parameters(localizer.function, wanted, localizer.source)
@@ -444,6 +438,29 @@ class _Comparison:
             if argument.function.partition(".")[0] == package:
                 wanted = (argument.argument, argument.given, None)
                 yield from self._parameters(argument.function, wanted, argument.source)
+
+    def _attribute(self, record: str, name: str, source: Source) -> Iterator[Disagreement]:
+        """A class is defined, and has the attribute that the pack names."""
+        missing = list(self._defined(record, source))
+        yield from missing
+        found = self.engine.fields(record) | self.engine.methods(record)
+        made = f"{record}.__init__"
+        is_set = self._is_defined(made) and self.engine.mentions(made, name)
+        if not missing and name not in found and not is_set:
+            yield self._here(f"{record} has no field {name}", source, record)
+
+    def _blocks(self) -> Iterator[Disagreement]:
+        for block in self.contract.blocks:
+            if block.name:
+                yield from self._attribute(block.record, block.name, block.source)
+            else:
+                method = f"{block.record}.{block.method}"
+                yield from self._parameters(method, (block.argument or None,), block.source)
+            for alias in block.aliases:
+                if self.engine.resolve(alias) != block.record:
+                    yield Disagreement(f"{alias} is not {block.record}", block.source)
+            for record in (*block.kinds, *block.whole, *filter(None, (block.holds,))):
+                yield from self._defined(record, block.source)
 
     def _parameters(
         self, function: str, wanted: Iterable[str | None], source: Source
@@ -527,6 +544,8 @@ class _Comparison:
             yield localizer.source, _last(localizer.function)
         for argument in pack.arguments:
             yield argument.source, argument.argument
+        for block in pack.blocks:
+            yield block.source, block.argument or block.method or block.name
 
 
 def _last(name: str) -> str:

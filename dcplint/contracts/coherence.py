@@ -116,6 +116,8 @@ def _statements(pack: Pack) -> Iterator[tuple[object, Dated, Source]]:
         yield ("localizer", z.function), z, z.source
     for p in pack.arguments:
         yield ("argument", p.function, p.argument), p, p.source
+    for b in pack.blocks:
+        yield ("block", b.record, b.name, b.method, b.argument), b, b.source
     for d in pack.derived:
         yield ("derived", d.role, d.name), d, d.source
     for t in pack.terms:

@@ -16,6 +16,7 @@ from packaging.version import Version
 
 from dcplint.contracts.model import (
     Accessor,
+    BlockFact,
     Capability,
     ContractField,
     Dated,
@@ -120,6 +121,11 @@ def inherit(own: Pack, heritage: Heritage) -> Pack:
         ),
         arguments=_merge(
             own.arguments, map(heir.argument, parent.arguments), lambda a: (a.function, a.argument)
+        ),
+        blocks=_merge(
+            own.blocks,
+            map(heir.block, parent.blocks),
+            lambda b: (b.record, b.name, b.method, b.argument),
         ),
         kernels=_merge(own.kernels, map(heir.kernel, parent.kernels), lambda k: k.name),
         terms=terms,
@@ -292,6 +298,22 @@ class _Heir:
             function=self.heritage.name(fact.function),
             argument=self.heritage.name(fact.argument),
             given=fact.given and self.heritage.name(fact.given),
+            releases=self.heritage.releases(fact.releases),
+        )
+
+    def block(self, fact: BlockFact) -> BlockFact:
+        name = self.heritage.name
+        return replace(
+            fact,
+            record=name(fact.record),
+            aliases=self._names(fact.aliases),
+            name=fact.name and name(fact.name),
+            method=fact.method and name(fact.method),
+            argument=fact.argument and name(fact.argument),
+            holds=fact.holds and name(fact.holds),
+            kinds=self._names(fact.kinds),
+            whole=self._names(fact.whole),
+            unless=self._names(fact.unless),
             releases=self.heritage.releases(fact.releases),
         )
 

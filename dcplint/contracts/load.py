@@ -18,9 +18,11 @@ from dcplint.contracts.document import Node, PackError, read_document
 from dcplint.contracts.entries import Fields, Reader
 from dcplint.contracts.inherit import Heritage, inherit
 from dcplint.contracts.model import (
+    COUNTS,
     ROLES,
     UNITS,
     Accessor,
+    BlockFact,
     Bypass,
     Capability,
     ContractField,
@@ -96,7 +98,7 @@ class _Loader(Reader):
         keys = (
             "engine extends based-on rewrite lacks package distribution known classes "
             "implementations moved capabilities derived gates accessors vocabulary fields refusals "
-            "outputs kernels lengths localizers arguments"
+            "outputs kernels lengths localizers arguments blocks"
         )
         top = self.fields(root, "", keys)
         engine = top.text("engine", "an engine name")
@@ -126,6 +128,7 @@ class _Loader(Reader):
             lengths=tuple(top.items("lengths", self._length)),
             localizers=tuple(top.items("localizers", self._localizer)),
             arguments=tuple(top.items("arguments", self._argument)),
+            blocks=tuple(top.items("blocks", self._block)),
             kernels=tuple(top.items("kernels", self._kernel)),
             files={self.shown: self.path},
         )
@@ -423,6 +426,33 @@ class _Loader(Reader):
             on_device=_is_on_device(fields),
             releases=fields.releases(),
             source=fields.source(),
+        )
+
+    def _block(self, node: Node, where: str) -> BlockFact:
+        keys = "record aliases name method argument counts holds kinds whole unless releases source"
+        fields = self.fields(node, where, keys)
+        has = {key for key in keys.split() if fields.optional(key) is not None}
+        if len(has & {"name", "method"}) != 1:
+            self.fail(node.line, f"{where} needs either 'name' or 'method'")
+        if len(has & {"counts", "holds"}) != 1:
+            self.fail(node.line, f"{where} needs either 'counts' or 'holds'")
+        if "name" in has and "argument" in has:
+            self.fail(node.line, f"{where}: 'argument' is one of a 'method'")
+        if "method" in has and "holds" in has:
+            self.fail(node.line, f"{where}: 'holds' is about an attribute, by its 'name'")
+        return BlockFact(
+            record=fields.text("record", "a dotted name"),
+            releases=fields.releases(),
+            source=fields.source(),
+            aliases=fields.texts("aliases", "a dotted name"),
+            name=fields.text("name", "a name") if "name" in has else "",
+            method=fields.text("method", "a name") if "method" in has else "",
+            argument=fields.text("argument", "a name") if "argument" in has else "",
+            counts=fields.choice("counts", COUNTS) if "counts" in has else "",
+            holds=fields.text("holds", "a dotted name") if "holds" in has else "",
+            kinds=fields.texts("kinds", "a dotted name"),
+            whole=fields.texts("whole", "a dotted name"),
+            unless=fields.texts("unless", "a name"),
         )
 
     def _vocabulary(self, top: Fields) -> tuple[tuple[Term, ...], tuple[str, ...]]:

@@ -386,6 +386,38 @@ class KernelArgument:
     source: Source
 
 
+COUNTS = ("sequence", "rank-block", "sequence-block", "block-ids")
+
+
+@dataclass(frozen=True, slots=True)
+class BlockFact:
+    """What an attribute, an argument or a result has to do with the blocks of the KV cache.
+
+    record: dotted name of the class; aliases: other names that the engine exports it under.
+    name: the attribute; or method: what subclasses may override, and argument: which of its
+    arguments. Without one, what it returns is meant.
+    counts: one of `COUNTS`: tokens of whole sequences, tokens that one rank holds in a block,
+    tokens of the sequence that a block stands for under DCP; or it holds ids of blocks.
+    holds: in place of that, the record that the attribute is, or is a list of.
+    kinds: records derived from this one. whole: those of them whose blocks every rank has whole, so
+    that they stand for no more tokens than they hold. unless: arguments of a constructor with which
+    it is another thing that counts.
+    """
+
+    record: str
+    releases: Releases
+    source: Source
+    aliases: tuple[str, ...] = ()
+    name: str = ""
+    method: str = ""
+    argument: str = ""
+    counts: str = ""
+    holds: str = ""
+    kinds: tuple[str, ...] = ()
+    whole: tuple[str, ...] = ()
+    unless: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Term:
     """One word of the vocabulary. `kind` is the key of the pack it stands under.
@@ -490,6 +522,7 @@ class Pack:
     lengths: tuple[Length, ...] = ()
     localizers: tuple[Localizer, ...] = ()
     arguments: tuple[KernelArgument, ...] = ()
+    blocks: tuple[BlockFact, ...] = ()
     kernels: tuple[Kernel, ...] = ()
     implementations: tuple[EngineClass, ...] = ()
     files: Mapping[str, Path] = field(default_factory=dict, compare=False)
@@ -530,6 +563,7 @@ class Pack:
             lengths=tuple(_holding(self.lengths, effective)),
             localizers=tuple(_holding(self.localizers, effective)),
             arguments=tuple(_holding(self.arguments, effective)),
+            blocks=tuple(_holding(self.blocks, effective)),
             kernels=tuple(_holding(self.kernels, effective)),
         )
 
@@ -582,6 +616,7 @@ class Contract:
     lengths: tuple[Length, ...] = ()
     localizers: tuple[Localizer, ...] = ()
     arguments: tuple[KernelArgument, ...] = ()
+    blocks: tuple[BlockFact, ...] = ()
     kernels: tuple[Kernel, ...] = ()
 
     def capability(self, role: str, name: str) -> Capability | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dcplint import disk
+from dcplint.program.blocked import blocked_modules
 from dcplint.program.engine import Engine
 from dcplint.program.index import Index
 from dcplint.program.link import Linker
@@ -47,4 +48,5 @@ def build_program(index: Index, engine: Engine, unsaved: dict[str, bytes] | None
         checked,
         lambda: tuple(related_modules(index, modules, contract)),
         lambda: tuple(ranked_modules(index, modules, contract)),
+        lambda: tuple(blocked_modules(index, modules, contract)),
     )

@@ -45,7 +45,7 @@ class Program:
 
     modules holds everything; `checked` are the modules of the checked tree that were parsed;
     `find_related` gives those that contract fields pass through, `find_ranked` those that mention
-    a rank, which only some rules need.
+    a rank, `find_blocked` those that compute with the size of a block; only some rules need them.
     """
 
     contract: Contract
@@ -55,6 +55,7 @@ class Program:
     checked: tuple[Module, ...]
     find_related: Callable[[], tuple[Module, ...]] = tuple
     find_ranked: Callable[[], tuple[Module, ...]] = tuple
+    find_blocked: Callable[[], tuple[Module, ...]] = tuple
     attributes: Attributes = field(init=False)
     _abstractness: Abstractness = field(init=False)
     _results: dict[tuple[ClassSymbol, str], ClassSymbol | None] = field(default_factory=dict)

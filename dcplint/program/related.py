@@ -50,9 +50,10 @@ def rank_words(pack: Pack) -> frozenset[bytes]:
 
 
 def computes_with(index: Index, pack: Pack) -> bool:
-    """Whether a file takes from the engine what holds a contract field or a length, or the group
-    that DCP's ranks form."""
-    words = field_words(pack)
+    """Whether a file takes from the engine what holds a contract field or a length, the group that
+    DCP's ranks form, or what knows of the blocks of the KV cache."""
+    records = {name for fact in pack.blocks for name in (fact.record, *fact.kinds)}
+    words = field_words(pack) | {name.rpartition(".")[2].encode() for name in records}
     taken = index.importing(pack.package).items()
     return any(words & names and not is_test(path) for path, names in taken)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dcplint.contracts.model import Contract, EngineClass
+from dcplint.contracts.model import BlockFact, Contract, EngineClass
 from dcplint.facts.model import (
     AttributeFact,
     Binding,
@@ -41,6 +41,21 @@ def virtual_modules(contract: Contract) -> dict[str, ModuleFacts]:
         for base in engine_class.bases:
             top = base.partition(".")[0]
             bindings[module].append(Binding(top, Source.IMPORT, place, target=top))
+    known = {c.name for c in (*contract.classes, *contract.implementations)}
+    for name, facts in _records(contract).items():
+        if name in known:
+            continue
+        module, _, short = name.rpartition(".")
+        place = _position(facts[0].source.line)
+        top = name.partition(".")[0]
+        bindings.setdefault(module, []).append(Binding(short, Source.CLASS, place))
+        bindings[module].append(Binding(top, Source.IMPORT, place, target=top))
+        stated.setdefault(module, facts[0].source.pack)
+        classes.setdefault(module, []).append(_record(name, facts))
+        for alias in dict.fromkeys(alias for f in facts if f.record == name for alias in f.aliases):
+            elsewhere, _, other = alias.rpartition(".")
+            imported = Binding(other, Source.IMPORT, place, target=name)
+            bindings.setdefault(elsewhere, []).append(imported)
     return {
         name: ModuleFacts(
             path=stated.get(name, contract.pack.path),
@@ -53,6 +68,39 @@ def virtual_modules(contract: Contract) -> dict[str, ModuleFacts]:
         )
         for name in sorted(bindings.keys() | {p for name in bindings for p in _packages(name)})
     }
+
+
+def _records(contract: Contract) -> dict[str, list[BlockFact]]:
+    """The records of which the contract says what they have to do with blocks, by name."""
+    found: dict[str, list[BlockFact]] = {}
+    for fact in contract.blocks:
+        for name in (fact.record, *fact.kinds):
+            found.setdefault(name, []).append(fact)
+    return found
+
+
+def _record(name: str, facts: list[BlockFact]) -> ClassFacts:
+    short, place = name.rpartition(".")[2], _position(facts[0].source.line)
+    bases = dict.fromkeys(fact.record for fact in facts if name in fact.kinds)
+    return ClassFacts(
+        name=short,
+        qualname=short,
+        position=place,
+        lines=(place[0], place[0]),
+        bases=tuple(Expression("name", base) for base in bases),
+        attributes=tuple(
+            AttributeFact(
+                fact.name,
+                Setting.CLASS_BODY,
+                place,
+                Expression("other", "not at hand"),
+                fact.holds or "int",
+            )
+            for fact in facts
+            if fact.name and fact.record == name
+        ),
+        methods=(),
+    )
 
 
 def _packages(name: str) -> Iterator[str]:

@@ -22,11 +22,11 @@ def owners(universe: Universe, function: Function, node: ast.expr) -> Classes:
         return found
     # `metadata.decode`: what the class of `metadata` declares for it.
     outer = owners(universe, function, node.value)
-    declared = (c for owner in outer for c in _declared(universe.program, owner, node.attr))
-    return tuple(dict.fromkeys(declared))
+    given = (c for owner in outer for c in declared(universe.program, owner, node.attr))
+    return tuple(dict.fromkeys(given))
 
 
-def _declared(program: Program, owner: ClassSymbol, name: str) -> Iterator[ClassSymbol]:
+def declared(program: Program, owner: ClassSymbol, name: str) -> Iterator[ClassSymbol]:
     """The classes that an annotation in a class body names, a type argument filled in."""
     linker = program.linker
     argument = ""

@@ -133,6 +133,21 @@ arguments:
     given: table
     releases: ">=2"
     source: toy#9
+blocks:
+  - record: toy.backend.Batch
+    name: block_size
+    counts: rank-block
+    kinds: [toy.backend.Part, toy.backend.Whole]
+    whole: [toy.backend.Whole]
+    unless: [apart]
+    source: toy#9
+  - record: toy.backend.Plan
+    aliases: [toy.Plan]
+    name: batch
+    holds: toy.backend.Batch
+    source: toy#9
+  - {record: toy.backend.Plan, method: start, argument: tokens, counts: sequence, source: toy#9}
+  - {record: toy.backend.Plan, method: ids, counts: block-ids, releases: ">=2", source: toy#9}
 vocabulary:
   sizes:
     - {name: dcp_size, source: toy/backend.py:9@2.0.0}
@@ -156,7 +171,7 @@ vocabulary:
 """
 
 SOURCE = {
-    "toy/__init__.py": "from .backend import MlaImpl\n",
+    "toy/__init__.py": "from .backend import MlaImpl, Plan\n",
     "toy/backend.py": """\
 from abc import ABC, abstractmethod
 
@@ -202,6 +217,18 @@ class Backend(ABC):
 
 class Batch:
     seq_lens: list
+    block_size: int
+
+
+class Part(Batch): ...
+class Whole(Batch): ...
+
+
+class Plan:
+    batch: Batch
+
+    def start(self, tokens): ...
+    def ids(self): ...
 """,
     "toy/fast.py": """\
 from toy.backend import Impl

@@ -29,7 +29,7 @@ WRONG: tuple[Any, ...] = (7, 1.5, True, "a b", "", None, [], {}, ["x y"], [3], {
 
 SECTIONS = (
     *("classes", "implementations", "moved", "capabilities", "derived", "gates"),
-    *("accessors", "vocabulary", "lacks", "lengths", "localizers", "arguments"),
+    *("accessors", "vocabulary", "lacks", "lengths", "localizers", "arguments", "blocks"),
 )
 
 # How a refusal reads that is about what packs say, and not about their form.
