@@ -15,13 +15,14 @@ from dcplint.program.symbols import Module
 _NAME = re.compile(r"\w+")
 _TARGET = re.compile(r"\w+(?= *(?:,|\)|$))")  # the last ones of dotted names
 _GIVEN = re.compile(
-    r"([\w.]+(?:, *[\w.]+)*)(?: *:[^=]*)? *=(?!=)([^=]*)|\bfor ([\w., ()]+) in (.*)"
+    r"(?<![\w.])([\w.]+(?:, *[\w.]+)*)(?: *:[^=]*)? *=(?!=)([^=]*)|\bfor ([\w., ()]+) in (.*)"
 )
-_FACTORS = re.compile(r"(\w+)(?=[\])]*\s*(?<!\*)\*=?\s*\(*(?:\w+[.\[\]()]+)*(\w+))")
-_DIVIDES = re.compile(r"/\s*\(*(?:\w+[.\[\]]+)*(\w+)")
+_FACTORS = re.compile(r"\b(\w+)\b(?=[\])\s]*(?<!\*)\*=?[\s(]*(?:\w+[.\[\]()]+)*(\w+))")
+_DIVIDES = re.compile(r"/[\s(]*(?:\w+[.\[\]]+)*(\w+)")
 _COUNTS = re.compile(r"\b(?:cdiv|ceil_div|div)\(([^;]{0,160})")
 _FUNCTION = re.compile(r"\n[ \t]*(?:async +)?def ")
 _ROUNDS = 3  # names in terms of names
+_LINE = 400  # characters; longer lines are data
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +51,8 @@ def named(text: str, contract: Contract) -> Named:
 
     What is a keyword of a call goes to a parameter of that name.
     """
-    lines = [line for line in text.split("\n") if "=" in line or "for " in line]
-    given = [match for line in lines for match in _GIVEN.findall(line)]
+    lines = (line for line in text.split("\n") if "=" in line or "for " in line)
+    given = [match for line in lines if len(line) < _LINE for match in _GIVEN.findall(line)]
     words = contract.pack.vocabulary
     getters = (name.rpartition(".")[2] for name in words.groups)
     group = frozenset((*words.sizes, *words.group_sizes, *getters))

@@ -1,0 +1,56 @@
+"""By which names a module speaks of the sizes of blocks and of the group."""
+
+from __future__ import annotations
+
+import pytest
+from packaging.version import Version
+
+from dcplint.contracts.packs import find_packs
+from dcplint.program.blocked import named
+
+CONTRACT = find_packs()["vllm"].at(Version("0.33.0"))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "x = config.block_size * config.dcp_size",
+        "x = (config.block_size) * dcp_world_size",
+        "x = dcp_size * groups[i].kv_cache_spec.block_size",
+        "page = config.block_size\nx = page * dcp_size",
+        "n = get_dcp_group().world_size\nself.page: int = c.block_size\nx = self.page * n",
+        "f(page=spec.block_size)\nx = page * (\n    parallel.decode_context_parallel_size\n)",
+        "page, n = c.block_size, c.dcp_size\npage *= n",
+        "for page in [s.block_size for s in specs]:\n    x = page * dcp_size",
+    ],
+)
+def test_multiplied(line: str) -> None:
+    assert named(line, CONTRACT).multiplies(line)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "x = config.block_size * num_heads",
+        "x = config.block_size ** dcp_size",
+        "page = config.page_bytes\nx = page * dcp_size",
+        "x = f(config.block_size, dcp_size)",
+    ],
+)
+def test_not_multiplied(line: str) -> None:
+    assert not named(line, CONTRACT).multiplies(line)
+
+
+@pytest.mark.parametrize(
+    ("line", "divides"),
+    [
+        ("x = tokens // config.block_size", True),
+        ("x = cdiv(len(request.tokens), self.block_size)", True),
+        ("page = config.block_size\nx = -(-tokens // page)", True),
+        ("x = ceil(tokens / (config.block_size))", True),
+        ("x = config.block_size // ratio", False),
+        ("x = cdiv(tokens, chunk)", False),
+    ],
+)
+def test_divides(line: str, divides: bool) -> None:
+    assert named(line, CONTRACT).divides(line) is divides
