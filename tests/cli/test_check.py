@@ -100,7 +100,7 @@ def test_every_option_arrives(check: Shell, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["--select", "DCP110"], "error: no rule is called 'DCP110'; did you mean 'DCP10"),
+        (["--select", "DCP110"], "error: no rule is called 'DCP110'; did you mean 'DCP310'"),
         (["--engine", "vllm"], "error: 'vllm' is no engine release"),
         (["--statistics", "--output-format", "json"], "error: --statistics is text"),
         (["-", "--watch"], "--watch is for files"),
