@@ -199,6 +199,8 @@ class _Reader:
 
     def config(self) -> Config:
         for key in self.table:
+            if key == "tool":
+                raise self.error(key, "keys stand here without the prefix `tool.dcplint`")
             if key not in _KEYS:
                 raise self.error(key, f"unknown key {key!r}{_hint(key, _KEYS)}")
         folder = self.path.parent

@@ -204,8 +204,9 @@ def _checked(tree: Checked, rules: list[Registered], jobs: int) -> Iterator[_Fou
 
 def _family(context: Context, place: str, rules: list[Registered]) -> _Found:
     found = _Found([], [], context.program.modules.broken)
+    release = f"{context.contract.pack.engine} {context.contract.version}"
     for registered in rules:
-        progress.at(f"{registered.rule.code} {registered.rule.name}, {place}")
+        progress.at(f"{registered.rule.code} {registered.rule.name}, {release}")
         found.failures.extend(_run(registered, context, place, found.findings))
     return found
 

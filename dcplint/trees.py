@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from dcplint import disk
+from dcplint import disk, progress
 from dcplint.contracts.model import Pack
 from dcplint.contracts.spec import EngineSpec
 from dcplint.errors import UserError
@@ -97,6 +97,7 @@ def open_trees(options: RunOptions) -> list[Checked]:
         raise UserError(f"no Python files found in {', '.join(map(str, options.paths))}")
     _set_prefixes(trees)
     for tree in trees:
+        progress.at(f"looking through {len(tree.index.scans):,} files in {tree.directory.name}")
         for pack in packs.values():
             engine = find_engine(
                 tree.index, pack, options.engine, options.engine_path, packs.values()

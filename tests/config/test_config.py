@@ -120,6 +120,7 @@ def test_other_peoples_broken_files_are_not_our_business(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        ("[tool.dcplint]\nselect = []", "keys stand here without the prefix `tool.dcplint`"),
         ("selct = []", "line 1: unknown key 'selct'; did you mean 'select'?"),
         ("\n\nper_file_ignores = {}", "line 3: unknown key 'per_file_ignores'; did you mean"),
         ("basline = 'x'", "unknown key 'basline'"),
