@@ -56,9 +56,9 @@ from dcplint.checks.base import Context, Rule
 from dcplint.facts.expressions import shorten
 from dcplint.facts.positions import position
 from dcplint.findings.model import Evidence, Finding, Role, Severity
+from dcplint.flow.definitions import bindings, definitions
 from dcplint.flow.functions import Function, callee_name
 from dcplint.flow.graph import Node
-from dcplint.flow.walk import bindings, definitions
 from dcplint.source.location import Tree
 from dcplint.source.tree import walk
 from dcplint.units.lattice import Counts, Space, Value

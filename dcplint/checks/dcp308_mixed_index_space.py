@@ -55,8 +55,8 @@ from dcplint.checks.length_evidence import is_ratio, may_serve, runs_under_dcp, 
 from dcplint.facts.expressions import dotted_name, shorten
 from dcplint.facts.positions import position
 from dcplint.findings.model import Finding, Severity
+from dcplint.flow.definitions import definitions
 from dcplint.flow.functions import Function, callee_name
-from dcplint.flow.walk import definitions
 from dcplint.source.location import Tree
 from dcplint.source.tree import walk
 from dcplint.units.expressions import written

@@ -59,9 +59,9 @@ from dcplint.checks.even_demands import Demand, demands, is_asked_for
 from dcplint.facts.expressions import shorten
 from dcplint.facts.positions import position
 from dcplint.findings.model import Evidence, Finding, Role, Severity
+from dcplint.flow.definitions import definitions
 from dcplint.flow.functions import Function, callee_name
 from dcplint.flow.graph import Node
-from dcplint.flow.walk import definitions
 from dcplint.source.location import Tree
 from dcplint.source.tree import walk
 from dcplint.units.operations import loaded, operands

@@ -70,9 +70,9 @@ from dcplint.contracts.model import BlockFact
 from dcplint.facts.expressions import shorten
 from dcplint.facts.positions import position
 from dcplint.findings.model import Evidence, Finding, Location, Role, Severity
+from dcplint.flow.definitions import bindings
 from dcplint.flow.functions import CallSite, Function, argument, callee_name
 from dcplint.flow.graph import Node
-from dcplint.flow.walk import bindings
 from dcplint.program.symbols import ClassSymbol
 from dcplint.source.location import Tree
 from dcplint.source.tree import walk

@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from dcplint.flow.definitions import definitions
 from dcplint.flow.functions import Function, argument, callee_name
 from dcplint.flow.universe import Universe
-from dcplint.flow.walk import definitions
 from dcplint.units.operations import operands
 
 _REMAINDERS = frozenset({"remainder", "fmod", "mod"})

@@ -17,11 +17,11 @@ from dcplint.flow.conditions import (
     null_test,
     path_of,
 )
+from dcplint.flow.definitions import bindings, definitions_at
 from dcplint.flow.functions import Function
 from dcplint.flow.graph import Node, Role
 from dcplint.flow.scenario import Scenario
 from dcplint.flow.values import unpacked
-from dcplint.flow.walk import bindings, definitions_at
 from dcplint.source.tree import walk
 
 _VIEWS = frozenset(

@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from dcplint.facts.expressions import dotted_name
+from dcplint.flow.definitions import definitions
 from dcplint.flow.dispatch import Dispatch, receiver_name
 from dcplint.flow.functions import Function, argument, callee_name, default, expressions
 from dcplint.flow.graph import Edge, Node, Role
 from dcplint.flow.mappings import arguments
 from dcplint.flow.origins import Frame
 from dcplint.flow.scenario import Scenario
-from dcplint.flow.walk import definitions
 from dcplint.source.tree import children
 
 _HELPERS = 3  # calls into calls

@@ -47,7 +47,7 @@ class Node:
     """One step of control.
 
     rounds: for the exit of a loop, where a round of it ends. walruses: the assignments inside the
-    statement's own expressions. bindings: see `walk.bindings`.
+    statement's own expressions. bindings: see `definitions.bindings`.
     """
 
     statement: ast.stmt | ast.ExceptHandler | ast.match_case | None

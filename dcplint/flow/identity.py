@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 from dcplint.flow.conditions import Path, path_of
 from dcplint.flow.dataclasses import constructor_argument, is_record
+from dcplint.flow.definitions import definitions
 from dcplint.flow.functions import Function, argument
 from dcplint.flow.graph import Node
 from dcplint.flow.lookup import Lookup
 from dcplint.flow.universe import Universe
-from dcplint.flow.walk import definitions
 
 GIVEN = "@"  # `x@` is the object that parameter `x` was given, where `x` is bound anew
 _ALIASES = 8

@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 
 from dcplint.facts.expressions import dotted_name
 from dcplint.flow.conditions import null_test
+from dcplint.flow.definitions import definitions
 from dcplint.flow.dispatch import Dispatch
 from dcplint.flow.functions import Function, argument, callee_name, default
 from dcplint.flow.graph import Edge, Node, Role
 from dcplint.flow.scenario import Scenario
-from dcplint.flow.walk import definitions
 
 _DEPTH = 6
 _WORK = 3_000

@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 from dcplint.flow.conditions import Path, path_of
 from dcplint.flow.dataclasses import constructor_argument, is_record
+from dcplint.flow.definitions import definitions
 from dcplint.flow.functions import Function, argument
 from dcplint.flow.graph import Node, Role
 from dcplint.flow.scenario import Scenario
 from dcplint.flow.types import attribute_settings
-from dcplint.flow.walk import definitions
 
 _DEPTH = 5
 

@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 
 from dcplint.flow.conditions import Known, dumped
 from dcplint.flow.dataclasses import field_default
+from dcplint.flow.definitions import bindings
 from dcplint.flow.functions import Function, argument, default
 from dcplint.flow.graph import Edge, Node
 from dcplint.flow.lookup import Lookup
 from dcplint.flow.types import attribute_settings, classes_of
 from dcplint.flow.universe import Universe
-from dcplint.flow.walk import bindings
 from dcplint.program.guards import Guards
 from dcplint.program.symbols import ClassSymbol
 

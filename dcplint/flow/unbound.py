@@ -10,10 +10,10 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from dcplint.flow.definitions import bindings
 from dcplint.flow.functions import Function
 from dcplint.flow.graph import Node
 from dcplint.flow.scenario import Scenario
-from dcplint.flow.walk import bindings
 from dcplint.source.tree import children, walk
 
 _LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break)

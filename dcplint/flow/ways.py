@@ -14,6 +14,7 @@ from functools import cached_property
 from dcplint.facts.expressions import dotted_name, shorten
 from dcplint.facts.positions import position
 from dcplint.flow.clauses import Bare, Clauses, bare_text, can_hold, clauses
+from dcplint.flow.definitions import definitions
 from dcplint.flow.dispatch import Dispatch, receiver_name
 from dcplint.flow.functions import Function, argument, callee_name, default
 from dcplint.flow.graph import Node
@@ -21,7 +22,6 @@ from dcplint.flow.origins import KEEPING
 from dcplint.flow.settled import Settled
 from dcplint.flow.tensors import is_made
 from dcplint.flow.trace import State, Step, null_test
-from dcplint.flow.walk import definitions
 from dcplint.source.tree import copied, walk
 
 _DEPTH = 5

@@ -17,13 +17,13 @@ from functools import cached_property
 from dcplint.contracts.model import BlockFact
 from dcplint.facts.expressions import dotted_name, shorten
 from dcplint.flow.conditions import Path, dumped
+from dcplint.flow.definitions import definitions_at
 from dcplint.flow.functions import Function, argument, callee_name, fits
 from dcplint.flow.graph import Node, Role
 from dcplint.flow.listing import Classes
 from dcplint.flow.scenario import Scenario
 from dcplint.flow.types import annotated, attribute_settings
 from dcplint.flow.universe import Universe
-from dcplint.flow.walk import definitions_at
 from dcplint.program.blocked import Named, block_ids, named
 from dcplint.program.symbols import ClassSymbol, Module
 from dcplint.units.lattice import Mark

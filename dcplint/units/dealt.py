@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 
 from dcplint.facts.expressions import dotted_name
 from dcplint.flow.conditions import dumped
+from dcplint.flow.definitions import definitions
 from dcplint.flow.functions import Function, argument, callee_name
 from dcplint.flow.graph import Node
 from dcplint.flow.graph import Role as Place
 from dcplint.flow.scenario import Scenario
-from dcplint.flow.walk import definitions
 from dcplint.source.tree import walk
 from dcplint.units.operations import DIVIDING, KEEPING, MOVING, READING, operands
 from dcplint.units.roles import Role, role

@@ -18,6 +18,7 @@ from dcplint.contracts.model import Localizer
 from dcplint.facts.expressions import dotted_name, shorten
 from dcplint.flow.conditions import substituted
 from dcplint.flow.dataclasses import constructor_argument
+from dcplint.flow.definitions import bindings
 from dcplint.flow.functions import (
     CallSite,
     Function,
@@ -31,7 +32,6 @@ from dcplint.flow.scenario import Scenario
 from dcplint.flow.types import attribute_settings
 from dcplint.flow.universe import Universe
 from dcplint.flow.values import unpacked
-from dcplint.flow.walk import bindings
 from dcplint.program.symbols import ClassSymbol
 from dcplint.source.tree import walk
 from dcplint.units.lattice import (
