@@ -485,16 +485,34 @@ class _Asking:
 
     def asks(self, module: Module, node: ast.AST, depth: int) -> bool:
         """Whether a function calls the gate, the method it overrides, or something that does."""
-        return any(self._reaches(module, call, depth) for call in _calls(node))
+        return any(
+            self._reaches(module, inner, depth)
+            if isinstance(inner, ast.Call)
+            else isinstance(inner, ast.Attribute) and self._is_inherited(module, inner)
+            for inner in walk(node)
+        )
+
+    def _is_inherited(self, module: Module, reference: ast.Attribute) -> bool:
+        """Whether it is what the method overrides: of `super()`, or of a base class by its name.
+
+        It need not be called on the spot: who takes it up, or hands it on, means to call it.
+        """
+        if reference.attr != self.hook:
+            return False
+        owner = reference.value
+        if isinstance(owner, ast.Call):
+            return dotted_name(owner.func) == "super"
+        dotted = dotted_name(owner)
+        base = self.program.linker.name(module, dotted) if dotted is not None else None
+        if isinstance(base, ClassSymbol):
+            return base in self.program.mro(self.symbol).classes[1:]
+        return getattr(base, "dotted", "") in _ancestry(self.program, self.symbol)
 
     def _reaches(self, module: Module, call: ast.Call, depth: int) -> bool:
         name = last_name(call)
         if name == self.gate.function.rpartition(".")[2]:
             return True
-        if name == self.hook and isinstance(call.func, ast.Attribute):
-            owner = call.func.value
-            return isinstance(owner, ast.Call) and dotted_name(owner.func) == "super"
-        if depth == 0:
+        if depth == 0 or (name == self.hook and isinstance(call.func, ast.Attribute)):
             return False
         target = self._target(module, call)
         if target is None:
