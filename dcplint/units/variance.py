@@ -22,6 +22,13 @@ _BRANCHING = (ast.If, ast.While, ast.For, ast.Match)
 _STEPS = 4  # variables in terms of variables
 _CALLS = 2  # calls into calls
 _SHAPES = frozenset({"shape", "ndim", "dtype", "device", "numel", "size", "dim"})
+_COUNTED_ALIKE = frozenset(
+    {"enumerate", "zip", "reversed", "sorted", "list", "tuple", "iter", "tolist", "cpu", "numpy"}
+)
+_IN_PLACE = frozenset({"all_reduce", "broadcast", "broadcast_object_list"})
+_ASKED_ALIKE = frozenset(
+    {"len", "isinstance", "hasattr", "callable", "is_tensor", "is_contiguous", "stride"}
+)  # what they say of a tensor is the same on every rank
 _PROCESSES = frozenset({"device_group", "cpu_group"})  # torch's own, of an engine's group
 _EXCHANGES = frozenset(
     {"all_gather", "all_gather_into_tensor", "all_gather_object", "all_reduce", "all_to_all"}
@@ -91,9 +98,12 @@ class Variance:
             collective = self._unequal(function, node, calls)
             if collective is None:
                 continue
-            source = self._variant(function, node, test, _STEPS)
-            if source is not None:
-                yield Split(function, statement, test, source, collective)
+            counted = isinstance(statement, ast.For)
+            for part in self._rounds(function, node, test) if counted else [test]:
+                source = self._variant(function, node, part, _STEPS)
+                if source is not None:
+                    yield Split(function, statement, test, source, collective)
+                    break
         for node in calls:
             yield from self._within(function, node)
 
@@ -229,7 +239,10 @@ class Variance:
     def _reached(
         self, function: Function, starts: list[Node], loops: frozenset[ast.stmt]
     ) -> list[Node]:
-        """The nodes that control can come to, without another round of the loops around."""
+        """The nodes that control can come to, without another round of the loops around.
+
+        Whoever is through with a round comes out of the loop in the end.
+        """
         following = self._following(function)
         found: dict[Node, None] = {}
         queue = list(starts)
@@ -239,6 +252,7 @@ class Variance:
                 continue
             found[place] = None
             if place.statement in loops and place.role in (Role.HEADER, Role.PLAIN):
+                queue += self._out_of(function, place.statement)
                 continue
             for after, edge in following.get(place, ()):
                 truth = None
@@ -247,6 +261,21 @@ class Variance:
                 if truth is None or truth is edge.holds:
                     queue.append(after)
         return list(found)
+
+    def _out_of(self, function: Function, loop: ast.stmt) -> list[Node]:
+        """The nodes to which control comes from a loop."""
+        inside = {
+            node
+            for node in function.graph.nodes
+            if isinstance(node.statement, ast.stmt) and _is_in(function, node, loop)
+        }
+        following = self._following(function)
+        return [
+            after
+            for node in inside
+            for after, edge in following.get(node, ())
+            if after not in inside and not edge.raised
+        ]
 
     def _following(self, function: Function) -> dict[Node, list[tuple[Node, Edge]]]:
         if function not in self._after:
@@ -264,6 +293,8 @@ class Variance:
         for leaf in self._leaves(function, node):
             if self._is_rank(function, leaf):
                 return Mark(function, leaf, f"{shorten(leaf)} differs between ranks")
+            if self._is_agreed_on(function, leaf):
+                continue
             value = self.units.before_node(function, at, leaf)
             if isinstance(value, Value):
                 unit = value.unit
@@ -278,6 +309,22 @@ class Variance:
                 if found is not None:
                     return found
         return None
+
+    def _rounds(self, function: Function, at: Node, node: ast.expr) -> list[ast.expr]:
+        """What decides how many elements `node` has: not their values, were they tensors'."""
+        if isinstance(node, ast.Call):
+            name = callee_name(node)
+            if name in _COUNTED_ALIKE:
+                of = node.func.value if isinstance(node.func, ast.Attribute) else None
+                parts = [*([of] if of is not None else []), *node.args]
+                return [found for part in parts for found in self._rounds(function, at, part)]
+        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice):
+            bounds = [b for b in (node.slice.lower, node.slice.upper, node.slice.step) if b]
+            return [*bounds, *self._rounds(function, at, node.value)]
+        if isinstance(node, (ast.Name, ast.Attribute)):
+            value = self.units.before_node(function, at, node)
+            return [] if isinstance(value, Value) and value.unit.counts in _LENGTHS else [node]
+        return [node]
 
     def _choosing(self, function: Function, at: Node, given: list[Given]) -> Iterator[Given]:
         """The tests that decide which of several things something was given.
@@ -303,6 +350,19 @@ class Variance:
                     return True
                 if callees and all(callee in self.runners for callee in callees):
                     return True
+        return False
+
+    def _is_agreed_on(self, function: Function, leaf: ast.expr) -> bool:
+        """Whether a variable is handed to a collective that changes it, itself or in a helper."""
+        if not isinstance(leaf, ast.Name):
+            return False
+        for statement, calls in function.calls.items():
+            for call in calls:
+                if isinstance(statement, ast.Expr) and statement.value is call:
+                    changed = call.args[:1] if callee_name(call) in _IN_PLACE else call.args
+                    if any(isinstance(a, ast.Name) and a.id == leaf.id for a in changed):
+                        if callee_name(call) in _IN_PLACE or self._is_agreed(function, call):
+                            return True
         return False
 
     def _given(self, function: Function, at: Node, leaf: ast.expr) -> Iterator[Given]:
@@ -332,7 +392,7 @@ class Variance:
     def _leaves(self, function: Function, node: ast.expr) -> Iterator[ast.expr]:
         """The names and helpers that a value depends on.
 
-        Not through shapes, collectives, what runs one, and tests for None.
+        Not through shapes, collectives, what runs one, and tests whether there is a rank at all.
         """
         if isinstance(node, (ast.Name, ast.Attribute)):
             if isinstance(node, ast.Attribute) and node.attr in _SHAPES:
@@ -343,15 +403,13 @@ class Variance:
             if dotted_name(node) is not None:
                 yield node
                 return
-        if isinstance(node, ast.Compare) and any(
-            isinstance(c, ast.Constant) and c.value is None for c in node.comparators
-        ):
+        if isinstance(node, ast.Compare) and _asks_for_any(node):
             return
         if isinstance(node, ast.Call):
             name = callee_name(node)
             if name in self._collectives | self._function_names | _EXCHANGES:
                 return
-            if name in _SHAPES or name in ("len", "isinstance", "hasattr"):
+            if name in _SHAPES or name in _ASKED_ALIKE:
                 return
             if callees := self.units.universe.callees(function, node):
                 if all(callee in self.runners for callee in callees):
@@ -365,6 +423,17 @@ class Variance:
         for child in children(node):
             if isinstance(child, ast.expr):
                 yield from self._leaves(function, child)
+
+
+def _asks_for_any(test: ast.Compare) -> bool:
+    """Whether a test is one for None, or for a number that stands for no rank: `rank < 0`."""
+    sides = [test.left, *test.comparators]
+    texts = {ast.unparse(side) for side in sides if not isinstance(side, (ast.Call, ast.BinOp))}
+    if texts & {"None", "-1"}:
+        return True
+    if len(sides) == 2:
+        return "0" in texts and isinstance(test.ops[0], (ast.Lt, ast.GtE))
+    return ast.unparse(test.left) == "0" and all(isinstance(o, (ast.Lt, ast.LtE)) for o in test.ops)
 
 
 def _branches(function: Function, statement: object) -> list[ast.If]:
@@ -396,6 +465,19 @@ def _loops_around(function: Function, node: Node) -> frozenset[ast.stmt]:
     if not isinstance(node.statement, ast.If):
         found.add(node.statement)
     return frozenset(found)
+
+
+def _is_in(function: Function, node: Node, loop: ast.stmt) -> bool:
+    """Whether a node is part of a loop: it decides on a round, or stands in its body."""
+    statement = node.statement
+    if statement is loop:
+        return node.role is not Role.EXIT
+    while isinstance(statement, ast.stmt):
+        home = function.homes[statement]
+        if home.parent is loop:
+            return home.block is getattr(loop, "body", None)
+        statement = home.parent
+    return False
 
 
 def _is_left(places: list[Node], loops: frozenset[ast.stmt], function: Function) -> bool:
