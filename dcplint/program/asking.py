@@ -10,8 +10,9 @@ from dcplint.contracts.model import Bypass, Gate, Site
 from dcplint.facts.expressions import dotted_name
 from dcplint.facts.extract import Place, local_bindings
 from dcplint.facts.model import Binding, FunctionFacts, Source
+from dcplint.program.dcp_use import raises
 from dcplint.program.index import REPLACING
-from dcplint.program.program import Program
+from dcplint.program.program import Method, Program
 from dcplint.program.related import is_test
 from dcplint.program.symbols import ClassSymbol, FunctionSymbol, Module, Symbol
 from dcplint.program.telling import tells
@@ -40,7 +41,10 @@ class Override:
 
 
 def overrides(program: Program) -> Iterator[Override]:
-    """The overrides, in the checked tree, of every method that a gate counts on."""
+    """The overrides, in the checked tree, of every method that a gate counts on.
+
+    One that raises under DCP lets nothing through: there is nothing to ask of.
+    """
     told: set[tuple[ClassSymbol, str]] = set()
     for gate in program.contract.gates:
         for hook in gate.hooks:
@@ -53,7 +57,7 @@ def overrides(program: Program) -> Iterator[Override]:
                     continue
                 told.add((symbol, hook.function))
                 node = program.function(symbol.module, method)
-                if node is None:
+                if node is None or raises(program, Method(symbol, method), gate.argument):
                     continue
                 asking = _Asking(program, symbol, gate, name)
                 yield Override(
@@ -86,6 +90,8 @@ def _stand_ins(program: Program) -> Iterator[Override]:
             if ancestry & owners or not ancestry & bases:
                 continue
             told.add(symbol)
+            if raises(program, Method(symbol, method), gate.argument):
+                continue
             asking = _Asking(program, symbol, gate, name)
             bodies = (program.function(symbol.module, m) for m in symbol.facts.methods)
             if not any(asking.asks(symbol.module, body, _DEPTH) for body in bodies if body):
@@ -381,6 +387,9 @@ def replaced(program: Program, role: str) -> Iterator[Replaced]:
                     dotted = dotted_name(inner.value)
                     found = program.linker.name(module, dotted or "", _scopes(node, module))
                     if isinstance(found, ClassSymbol) and role in program.roles(found):
+                        owner = _enclosing(module, facts)
+                        if owner is not None and raises(program, Method(owner, facts)):
+                            continue
                         yield Replaced(module, facts.qualname, found, inner)
 
 
@@ -424,6 +433,8 @@ def _handed_in(program: Program, module: Module, gate: Gate, way: Bypass) -> Ite
                     continue
                 found = program.linker.name(module, passed, scopes)
                 if isinstance(found, ClassSymbol) and gate.role in program.roles(found):
+                    if owner and raises(program, Method(owner, facts), gate.argument):
+                        continue
                     if _constructs(program, module, owner, call, scopes, way):
                         yield Handed(gate, way, module, facts.qualname, found, call)
 

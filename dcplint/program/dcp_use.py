@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dcplint.facts.expressions import dotted_name, shorten
 from dcplint.facts.model import Position
@@ -35,16 +35,35 @@ def refusal(program: Program, symbol: ClassSymbol) -> Use | None:
     return next(filter(None, found), None)
 
 
-def _refused_in(program: Program, symbol: ClassSymbol, method: Method, helpers: int) -> Use | None:
-    """Where `method`, run for an instance of `symbol`, refuses DCP, or a method it always calls."""
+def raises(program: Program, method: Method, switch: str | None = None) -> bool:
+    """Whether a method always raises where DCP is on, be it anywhere else or not.
+
+    switch: what tells the method of DCP, besides what tells everybody.
+    """
+    switches = (switch,) if switch is not None else ()
+    return _refused_in(program, method.owner, method, _HELPERS, True, switches) is not None
+
+
+def _refused_in(
+    program: Program,
+    symbol: ClassSymbol,
+    method: Method,
+    helpers: int,
+    anyway: bool = False,
+    switches: tuple[str, ...] = (),
+) -> Use | None:
+    """Where `method`, run for an instance of `symbol`, refuses DCP, or a method it always calls.
+
+    anyway: what is refused without DCP as well counts. switches: see `raises`.
+    """
     node = program.function(method.owner.module, method.facts)
     if node is None:
         return None
-    guards = _guards(program, method)
+    guards = _guards(program, method, switches)
     for step in running(node, guards):
         if not step.certain:
             continue
-        refuses = isinstance(step.node, ast.Raise) and step.opened
+        refuses = isinstance(step.node, ast.Raise) and (step.opened or anyway)
         if isinstance(step.node, ast.Assert):
             refuses = guards.truth(step.node.test) is False
         if refuses:
@@ -52,7 +71,7 @@ def _refused_in(program: Program, symbol: ClassSymbol, method: Method, helpers: 
         name = own_call(node, step.node) if helpers else None
         called = program.method(symbol, name) if name is not None else None
         if called is not None:
-            use = _refused_in(program, symbol, called, helpers - 1)
+            use = _refused_in(program, symbol, called, helpers - 1, anyway, switches)
             if use is not None:
                 return use
     return None
@@ -124,8 +143,10 @@ def _own(program: Program, symbol: ClassSymbol) -> Iterator[ClassSymbol]:
             yield base
 
 
-def _guards(program: Program, method: Method) -> Guards:
-    return Guards(program.contract.vocabulary, lambda dotted: program.canonical(method, dotted))
+def _guards(program: Program, method: Method, switches: tuple[str, ...] = ()) -> Guards:
+    vocabulary = program.contract.vocabulary
+    vocabulary = replace(vocabulary, switches=(*vocabulary.switches, *switches))
+    return Guards(vocabulary, lambda dotted: program.canonical(method, dotted))
 
 
 def _mentions_dcp(program: Program, method: Method, kept: set[str]) -> bool:
