@@ -69,7 +69,7 @@ from dcplint.source.tree import walk
 from dcplint.units.expressions import written
 from dcplint.units.flow import UNITS
 from dcplint.units.lattice import Value
-from dcplint.units.proof import counterexample, local_lengths
+from dcplint.units.proof import counterexample, formula, local_lengths
 from dcplint.units.ranks import Ranks
 from dcplint.units.roles import Role, role
 
@@ -130,7 +130,8 @@ def _open_coded(function: Function, ranks: Ranks) -> Iterator[Derivation]:
     for entry in written(function, ranks):
         for node in local_lengths(entry.meaning):
             lengths = [n for n in walk(node) if isinstance(n, ast.expr) and role(n) is Role.LENGTH]
-            if lengths and counterexample(node, False) is None:
+            known = lengths and formula(node) is not None
+            if known and counterexample(node, False) is None:
                 yield entry.statement, entry.node, lengths[0]
 
 

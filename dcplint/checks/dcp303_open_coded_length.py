@@ -67,6 +67,7 @@ from dcplint.facts.positions import position
 from dcplint.findings.model import Evidence, Finding, Role, Severity
 from dcplint.flow.functions import CallSite, Function
 from dcplint.source.location import Tree
+from dcplint.source.tree import walk
 from dcplint.units.caps import misfits
 from dcplint.units.expressions import written
 from dcplint.units.interleave import Interleaving
@@ -134,13 +135,15 @@ def _wrong(
     for entry in written(function, ranks):
         for node in local_lengths(entry.meaning):
             place = position(node) if hasattr(node, "lineno") else position(entry.node)
-            example = counterexample(node, interleaving is not None, whole)
+            example = counterexample(node, interleaving is not None, whole, entry.tests)
             if interleaving is not None and example is not None:
                 if example.fault is Fault.NO_INTERLEAVE:
                     if not interleaving.may_vary(function, entry, node):
-                        example = counterexample(node, False, whole)
+                        example = counterexample(node, False, whole, entry.tests)
             if example is None:
+                # What a right formula is put together from need not be right by itself.
                 right.add(place)
+                right.update(position(part) for part in walk(node) if hasattr(part, "lineno"))
             else:
                 found.setdefault(place, _Wrong(node, place, example))
     yield from (wrong for place, wrong in sorted(found.items()) if place not in right)

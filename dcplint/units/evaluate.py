@@ -35,7 +35,10 @@ _MODULES = frozenset({"torch", "np", "numpy", "tl", "triton", "math", "triton.la
 _QUOTIENTS = frozenset({"cdiv", "ceil_div", "ceildiv", "floor_divide", "floordiv", "div", "divide"})
 _OTHERS = frozenset({"remainder", "mod", "round_down", "round_up", "clamp", "clip", "where"})
 _BOUNDS = frozenset({"clamp_min", "clamp_max", "divmod"})
-ELEMENTWISE = _SAME | _SMALLEST | _LARGER | _QUOTIENTS | _OTHERS | _BOUNDS
+_COMPARING: dict[str, Callable[[int, int], int]] = {
+    name: getattr(operator, name) for name in ("eq", "ne", "lt", "le", "gt", "ge")
+}
+ELEMENTWISE = _SAME | _SMALLEST | _LARGER | _QUOTIENTS | _OTHERS | _BOUNDS | _COMPARING.keys()
 """The last names of the calls that can be evaluated."""
 
 
@@ -83,6 +86,7 @@ def _ceiling(left: int, right: int) -> int:
 
 _PLAIN |= {ast.Mult: _times, ast.FloorDiv: _quotient, ast.Mod: _rest}
 _OF_TWO: dict[str, Callable[[int, int], int]] = {
+    **_COMPARING,
     **dict.fromkeys(("cdiv", "ceil_div", "ceildiv"), _ceiling),
     **dict.fromkeys(("floor_divide", "floordiv"), _quotient),
     **dict.fromkeys(("remainder", "mod"), _rest),
@@ -173,7 +177,18 @@ def _element(node: ast.Subscript, leaf: Leaf[C]) -> Value[C]:
     parts = index.elts if isinstance(index, ast.Tuple) else [index]
     if all(isinstance(p, ast.Slice) or _is_none_or_ellipsis(p) for p in parts):
         return _arithmetic(value, leaf)
+    if is_comparison(index):
+        return _arithmetic(value, leaf)
     raise NotArithmetic
+
+
+def is_comparison(node: ast.AST) -> bool:
+    """Whether it compares numbers, be it by a method of a tensor; not whether it is None."""
+    if isinstance(node, ast.Compare):
+        return not all(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops)
+    if isinstance(node, ast.Call):
+        return isinstance(node.func, ast.Attribute) and node.func.attr in _COMPARING
+    return False
 
 
 def _is_none_or_ellipsis(node: ast.expr) -> bool:

@@ -13,6 +13,7 @@ from dcplint.flow.conditions import spelled
 from dcplint.flow.functions import Function, blocks, callee_name, expressions
 from dcplint.source.tree import children, copied, walk
 from dcplint.units.evaluate import ELEMENTWISE
+from dcplint.units.proof import compares_rank
 from dcplint.units.ranks import Ranks
 from dcplint.units.roles import Role, role
 
@@ -29,12 +30,14 @@ class Written:
     """An expression as written, and with what its variables hold put in.
 
     origins: what the code calls, by dotted name, that which the meaning gives a telling name.
+    tests: what compares with the rank and holds where the expression is reached.
     """
 
     statement: ast.stmt
     node: ast.expr
     meaning: ast.expr
     origins: Mapping[str, str]
+    tests: tuple[ast.expr, ...]
 
 
 def written(function: Function, ranks: Ranks) -> Iterator[Written]:
@@ -54,8 +57,18 @@ def written(function: Function, ranks: Ranks) -> Iterator[Written]:
             else:
                 named[spelled(node)] = name
         found: list[Written] = []
-        _block(function.node.body, [held], replace(slice_, named=named, origins=origins), found)
+        _block(
+            function.node.body, [_Path(held)], replace(slice_, named=named, origins=origins), found
+        )
         yield from found
+
+
+@dataclass(frozen=True, slots=True)
+class _Path:
+    """A way through the function: what its variables hold, and the tests as in Written."""
+
+    env: Env
+    tests: tuple[ast.expr, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +96,8 @@ class _Slice:
         roots = {
             node
             for node, nodes in function.own_nodes.items()
-            for inner in nodes
-            if isinstance(inner, (ast.BinOp, ast.Compare))
+            for inner in (node, *nodes)
+            if isinstance(inner, (ast.BinOp, ast.Compare, ast.AugAssign))
             and any(leaf in tainted or _is_rank_name(leaf) for leaf in _leaves(inner, named))
         }
         needed = {leaf for root in roots for e in expressions(root) for leaf in _leaves(e, named)}
@@ -102,9 +115,15 @@ class _Slice:
             return True
         return any(self.matters(inner) for block in blocks(node) for inner in block)
 
-    def written(self, statement: ast.stmt, node: ast.expr, said: ast.expr, env: Env) -> Written:
+    def written(self, statement: ast.stmt, node: ast.expr, said: ast.expr, path: _Path) -> Written:
         """An expression of a statement; `said` is what it comes to."""
-        return Written(statement, node, _put_in(said, env, self.named), self.origins)
+        meaning = _put_in(said, path.env, self.named)
+        return Written(statement, node, meaning, self.origins, path.tests)
+
+    def under(self, path: _Path, test: ast.expr) -> _Path:
+        """The path where a test holds; what does not compare with the rank says nothing."""
+        said = _put_in(test, path.env, self.named)
+        return replace(path, tests=(*path.tests, said)) if compares_rank(said) else path
 
 
 def _closed(
@@ -148,48 +167,84 @@ def _is_rank_name(dotted: str) -> bool:
 
 
 def _block(
-    body: list[ast.stmt], envs: list[Env], slice_: _Slice, found: list[Written]
-) -> list[Env]:
+    body: list[ast.stmt], paths: list[_Path], slice_: _Slice, found: list[Written]
+) -> list[_Path]:
     for node in body:
         leaves = isinstance(node, (ast.Return, ast.Raise, ast.Continue, ast.Break))
         if not leaves and not slice_.matters(node):
             continue
-        envs = [after for env in envs for after in _statement(node, env, slice_, found)]
-        if len(envs) > _PATHS:
-            envs = [_merged(envs)]
-    return envs
+        paths = [after for path in paths for after in _statement(node, path, slice_, found)]
+        if len(paths) > _PATHS:
+            paths = [_merged(paths)]
+    return paths
 
 
-def _statement(node: ast.stmt, env: Env, slice_: _Slice, found: list[Written]) -> list[Env]:
+def _statement(node: ast.stmt, path: _Path, slice_: _Slice, found: list[Written]) -> list[_Path]:
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-        return [env]
+        return [path]
+    where = _where_masked(node, path, slice_)
+    if where is not None:
+        whole, value, changed = where
+        found.append(slice_.written(node, value, changed, path))
+        return [_assigned([whole], changed, path, slice_)]
     if node in slice_.roots and not isinstance(node, ast.AugAssign):
         targets = node.targets if isinstance(node, ast.Assign) else []
         read = (e for e in expressions(node) if e not in targets)
-        found += (slice_.written(node, expression, expression, env) for expression in read)
+        found += (slice_.written(node, expression, expression, path) for expression in read)
     if isinstance(node, (ast.Return, ast.Raise, ast.Continue, ast.Break)):
         return []
     if isinstance(node, ast.If):
-        sides = (_block(side, [env], slice_, found) for side in (node.body, node.orelse))
-        return [after for side in sides for after in side]
+        return _branches(node, path, slice_, found)
     if isinstance(node, ast.Assign):
-        return [_assigned(node.targets, node.value, env, slice_)]
+        return [_assigned(node.targets, node.value, path, slice_)]
     if isinstance(node, ast.AnnAssign) and node.value is not None:
-        return [_assigned([node.target], node.value, env, slice_)]
+        return [_assigned([node.target], node.value, path, slice_)]
     if isinstance(node, ast.AugAssign):
         changed = ast.BinOp(_loaded(node.target), node.op, node.value)
         if node in slice_.roots:
-            found.append(slice_.written(node, node.value, changed, env))
-        return [_assigned([node.target], changed, env, slice_)]
+            found.append(slice_.written(node, node.value, changed, path))
+        return [_assigned([node.target], changed, path, slice_)]
     if isinstance(node, (ast.With, ast.AsyncWith)):
-        return _block(node.body, [env], slice_, found)
-    unsettled = {**env, **dict.fromkeys(_stored(node), _OPAQUE)}
+        return _block(node.body, [path], slice_, found)
+    unsettled = replace(path, env={**path.env, **dict.fromkeys(_stored(node), _OPAQUE)})
     for inner in blocks(node):
         _block(inner, [unsettled], slice_, found)
     return [unsettled]
 
 
-def _assigned(targets: list[ast.expr], value: ast.expr, env: Env, slice_: _Slice) -> Env:
+def _where_masked(
+    node: ast.stmt, path: _Path, slice_: _Slice
+) -> tuple[ast.expr, ast.expr, ast.expr] | None:
+    """Of `x[mask] += v`, by a mask that compares with the rank: `x`, `v` and what `x` is then."""
+    if isinstance(node, ast.Assign) and len(node.targets) == 1:
+        target, value = node.targets[0], node.value
+    elif isinstance(node, ast.AugAssign):
+        target, value = node.target, node.value
+    else:
+        return None
+    if not isinstance(target, ast.Subscript) or not isinstance(target.value, ast.Name):
+        return None
+    if not compares_rank(_put_in(target.slice, path.env, slice_.named)):
+        return None
+    set_to = value
+    if isinstance(node, ast.AugAssign):
+        set_to = ast.BinOp(target.value, node.op, value)
+    return target.value, value, ast.IfExp(target.slice, set_to, target.value)
+
+
+def _branches(node: ast.If, path: _Path, slice_: _Slice, found: list[Written]) -> list[_Path]:
+    body = slice_.under(path, node.test)
+    orelse = slice_.under(path, ast.UnaryOp(ast.Not(), node.test))
+    held = _block(node.body, [body], slice_, found)
+    others = _block(node.orelse, [orelse], slice_, found)
+    # Where both sides go on and have changed nothing, the test says nothing any more.
+    if held and others and all(after.env == path.env for after in (*held, *others)):
+        return [path]
+    return held + others
+
+
+def _assigned(targets: list[ast.expr], value: ast.expr, path: _Path, slice_: _Slice) -> _Path:
+    env = path.env
     after = dict(env)
     for target in targets:
         if isinstance(target, ast.Name):
@@ -212,7 +267,7 @@ def _assigned(targets: list[ast.expr], value: ast.expr, env: Env, slice_: _Slice
                 base = base.value
             if isinstance(base, ast.Name):
                 after[base.id] = _OPAQUE
-    return after
+    return replace(path, env=after)
 
 
 def _held(target: ast.Name, value: ast.expr, env: Env, slice_: _Slice) -> ast.expr:
@@ -283,10 +338,12 @@ def _loaded(target: ast.expr) -> ast.expr:
     return found
 
 
-def _merged(envs: list[Env]) -> Env:
+def _merged(paths: list[_Path]) -> _Path:
     """What all of them agree on."""
-    names = {name: None for env in envs for name in env}
-    return {name: _agreed([env.get(name) for env in envs]) for name in names}
+    names = {name: None for path in paths for name in path.env}
+    env = {name: _agreed([path.env.get(name) for path in paths]) for name in names}
+    first, *others = paths
+    return _Path(env, tuple(t for t in first.tests if all(t in path.tests for path in others)))
 
 
 def _agreed(values: list[ast.expr | None]) -> ast.expr:

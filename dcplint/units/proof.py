@@ -14,8 +14,9 @@ from dataclasses import dataclass, replace
 from itertools import product
 from operator import attrgetter
 
-from dcplint.source.tree import children
-from dcplint.units.evaluate import NotArithmetic, Value, arithmetic
+from dcplint.flow.functions import callee_name
+from dcplint.source.tree import children, walk
+from dcplint.units.evaluate import NotArithmetic, Value, arithmetic, is_comparison
 from dcplint.units.roles import Role, role
 
 _LENGTHS = (*range(25), 48, 63, 64, 65)
@@ -105,11 +106,12 @@ class Counterexample:
 class Formula:
     """An expression over one length, the world size, the rank, and perhaps the interleave size.
 
-    parts: which of them go into it. at: its value in a case.
+    parts: which of them go into it. at: its value in a case. holds: whether a case reaches it.
     """
 
     parts: Set[Role]
     at: Value[Point]
+    holds: Value[Point] = lambda point: True
 
     @property
     def takes_interleave(self) -> bool:
@@ -158,7 +160,7 @@ class Formula:
     def _wrong(self, interleaves: tuple[int, ...], ratios: tuple[int, ...] = (1,)) -> Point | None:
         empty: Point | None = None
         for point in points(interleaves, ratios):
-            if self.at(point) not in point.entries:
+            if self.holds(point) and self.at(point) not in point.entries:
                 if point.length:
                     return point
                 empty = empty or point
@@ -277,6 +279,16 @@ def formula(node: ast.expr) -> Formula | None:
     return _read(node, _NEEDED, {Role.INTERLEAVE, Role.RATIO})
 
 
+def _reached(node: ast.expr, tests: tuple[ast.expr, ...]) -> Formula | None:
+    """`node` as a formula for the cases in which the tests hold, about the same length."""
+    layout = {Role.INTERLEAVE, Role.RATIO}
+    holds = _read(ast.BoolOp(ast.And(), [*tests]), {Role.RANK}, _NEEDED | layout)
+    found = formula(node)
+    if holds is None or found is None or formula(ast.BoolOp(ast.And(), [*tests, node])) is None:
+        return None
+    return replace(found, holds=holds.at)
+
+
 def _read(node: ast.expr, needed: Set[Role], allowed: Set[Role]) -> Formula | None:
     """`node` as arithmetic over each of the parts `needed`, and perhaps of those `allowed`."""
     parts: dict[Role, set[str]] = {}
@@ -325,8 +337,31 @@ def _outermost(node: ast.AST, worth: set[int]) -> Iterator[ast.expr]:
             rights = [part for part in inner if counterexample(part, False) is None]
             yield from rights or [node]
             return
+        if _chooses_by_rank(node):
+            # Each side need only be right where it is chosen, which may be beyond telling.
+            if formula(node) is None:
+                yield node
+            return
     for child in children(node):
         yield from _outermost(child, worth)
+
+
+def _chooses_by_rank(node: ast.expr) -> bool:
+    """Whether it is one of two things as a comparison with the rank comes out."""
+    if isinstance(node, ast.IfExp):
+        return compares_rank(node.test)
+    if isinstance(node, ast.Call) and len(node.args) == 3:
+        return callee_name(node) == "where" and compares_rank(node.args[0])
+    return False
+
+
+def compares_rank(node: ast.expr) -> bool:
+    """Whether the rank's value goes into a comparison; that it is None is no such one."""
+    return any(
+        is_comparison(inner)
+        and any(isinstance(part, ast.expr) and role(part) is Role.RANK for part in walk(inner))
+        for inner in walk(node)
+    )
 
 
 def _is_meant_as_local(node: ast.expr) -> bool:
@@ -338,13 +373,17 @@ def _is_meant_as_local(node: ast.expr) -> bool:
 
 
 def counterexample(
-    node: ast.expr, ignores_interleave: bool, whole: bool = False
+    node: ast.expr,
+    ignores_interleave: bool,
+    whole: bool = False,
+    tests: tuple[ast.expr, ...] = (),
 ) -> Counterexample | None:
     """The smallest case in which `node` is not the local length; see `Formula.counterexample`.
 
     ignores_interleave: whether an interleave size that it does not take may be other than 1.
+    tests: what holds in the cases that count; None where that cannot be evaluated.
     """
-    found = formula(node)
+    found = _reached(node, tests) if tests else formula(node)
     try:
         return found.counterexample(ignores_interleave, whole) if found is not None else None
     except NotArithmetic:
