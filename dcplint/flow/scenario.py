@@ -11,6 +11,7 @@ import ast
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from dcplint.facts.expressions import dotted_name
 from dcplint.flow.conditions import Known, dumped
 from dcplint.flow.dataclasses import field_default
 from dcplint.flow.definitions import bindings
@@ -125,11 +126,34 @@ class Scenario:
             and test.func.id == "bool"
         ):
             return self.truth(function, test.args[0]) if len(test.args) == 1 else None
+        if _tested_for_tuple(test) is not None:
+            return self._is_asked_for_more(function, test) or None
         if isinstance(test, ast.Compare):
             return self._compared(function, test)
         if self.is_size(function, test):
             return True
         return _agreed(self.truth(where, value) for where, value in self.meanings(function, test))
+
+    def _is_asked_for_more(self, function: Function, test: ast.expr) -> bool:
+        """Whether what is tested for a tuple comes from calls that are told to return the LSE too.
+
+        `res = run(q, return_lse=self.need_to_return_lse_for_decode)`: with DCP on, it is a tuple.
+        """
+        tested = _tested_for_tuple(test)
+        if not self.on or tested is None:
+            return False
+        calls = self.meanings(function, tested)
+        return bool(calls) and all(
+            isinstance(call, ast.Call)
+            and any(self._is_derived(where, k.value) for k in call.keywords)
+            for where, call in calls
+        )
+
+    def _is_derived(self, function: Function, node: ast.expr) -> bool:
+        """Whether `node` is what the engine derives from the promise, or was set to it."""
+        if isinstance(node, ast.Attribute) and node.attr in self._derived:
+            return True
+        return self._is_always(function, node, self._is_derived)
 
     def is_group(self, function: Function, node: ast.expr) -> bool:
         """Whether `node` is the DCP process group, by its getter or by what it was set to."""
@@ -370,6 +394,14 @@ def _is_constant(node: ast.expr, value: int) -> bool:
 
 def _is_number(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, int)
+
+
+def _tested_for_tuple(test: ast.expr) -> ast.Name | None:
+    """The variable that `isinstance(variable, tuple)` tests."""
+    if isinstance(test, ast.Call) and dotted_name(test.func) == "isinstance":
+        if len(test.args) == 2 and dotted_name(test.args[1]) == "tuple":
+            return test.args[0] if isinstance(test.args[0], ast.Name) else None
+    return None
 
 
 def _agreed(truths: Iterable[bool | None]) -> bool | None:
