@@ -38,7 +38,7 @@ def test_one_command(
     checkout: Path, tree: Callable[[str], Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert _confirm("--engine-path", str(tree("vllm-0.30.0"))) == 1
-    _, *rows, confirmed, refuted, inconclusive, again, _ = capsys.readouterr().out.splitlines()
+    _, *rows, confirmed, refuted, inconclusive, again = capsys.readouterr().out.splitlines()
     for row, code in zip(rows, ("DCP301", "DCP303"), strict=True):
         assert row.split()[:4] == ["confirmed", "interpreted", code, "src/tideway/backend.py:39"]
         assert "read.unowned 12, tolerance 0; control passed" in row

@@ -58,10 +58,11 @@ from triton.runtime import interpreter as it
 *owners, name = sys.argv[1].split(".")
 owner = getattr(it, owners[0]) if owners else it
 kept = vars(owner)[name]
-plain, repair = dict(vars(it.InterpreterBuilder)), bf16.repair
+repair = bf16.repair
 
 def repair_without():
     # Another release: it has the name no more, and what it does by itself needs it not.
+    plain = dict(vars(it.InterpreterBuilder))
     delattr(owner, name)
     said = repair()
     setattr(owner, name, kept)
