@@ -318,6 +318,8 @@ def _show_runs(pool: Pool, jobs: list[Job]) -> int:
         worst = run.worst
         bad |= worst is not None
         said = "; ".join(run.notes) or (worst.detail if worst else "right")
+        if worst is None and run.remark is not None:
+            said += f"; {run.remark.signal.value}: {run.remark.detail}"
         name = f"{worst.signal.value}: " if worst else ""
         output.print_lines([f"{run.probe:18}  {run.execution.value:12}  {name}{said}"])
     return int(bad)

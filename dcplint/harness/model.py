@@ -212,6 +212,12 @@ class Run:
     reached: bool | None = None
 
     @property
+    def remark(self) -> Measurement | None:
+        """What is beyond its tolerance and allowed all the same; None where nothing is."""
+        allowed = [m for m in self.measurements if m.signal in ADVISORY]
+        return next((m for m in allowed if m.outcome is not Outcome.PASS), None)
+
+    @property
     def worst(self) -> Measurement | None:
         """The first failure in judging order, else the first near miss; None where all is well."""
         for outcome in (Outcome.FAIL, Outcome.NEAR):

@@ -85,6 +85,15 @@ def test_a_verdict_can_be_had_again(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("started")
+def test_what_is_allowed_and_was_found_is_said_again(capsys: pytest.CaptureFixture[str]) -> None:
+    kept = FIXTURES / "dcp403_lse_low_precision" / "bad_stored_in_bf16.py"
+    job = Job(f"{kept}:PagedBackend", "ragged-i16", world_size=4, dtype="bfloat16")
+    assert _run("--repro", job.repro) == 0
+    assert f"right; {Signal.LSE_PRECISION.value}: " in capsys.readouterr().out
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("started")
 def test_json_says_all_of_it(bad: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert _run(str(bad), *ENGINE, "-q", "--output-format", "json") == 1
     document = json.loads(capsys.readouterr().out)
