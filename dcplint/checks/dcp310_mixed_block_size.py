@@ -66,6 +66,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from dcplint.checks.base import Context, Rule
+from dcplint.checks.length_evidence import trail
 from dcplint.contracts.model import BlockFact
 from dcplint.facts.expressions import shorten
 from dcplint.facts.positions import position
@@ -267,8 +268,8 @@ def _miscounted(context: Context, function: Function, ids: ast.Subscript, count:
         context.program.location(function.module, position(count.node)),
         symbol=function.qualname,
         evidence=(
-            *_trail(context, count.size),
-            *_trail(context, count.tokens),
+            *trail(context, count.size),
+            *trail(context, count.tokens),
             Evidence(
                 f"{function.qualname}: `{shorten(ids)}` takes as many",
                 context.program.location(function.module, position(ids)),
@@ -307,7 +308,7 @@ def _product(
                 "stands for",
                 context.program.location(function.module, position(node)),
                 symbol=function.qualname,
-                evidence=_trail(context, known),
+                evidence=trail(context, known),
             )
         elif known.counts is Counts.RANK_BLOCK and known.fact.whole:
             if _is_any_group(context, function, at, side):
@@ -385,7 +386,7 @@ def _whole(context: Context, function: Function, node: ast.BinOp, known: Known) 
         context.program.location(function.module, position(node)),
         symbol=function.qualname,
         evidence=(
-            *_trail(context, known),
+            *trail(context, known),
             Evidence(f"a block of {kinds} stands for what it holds ({fact.source.text})", place),
         ),
     )
@@ -461,19 +462,7 @@ def _misplaced(
         context.program.location(function.module, position(passed)),
         symbol=function.qualname,
         evidence=(
-            *_trail(context, known),
+            *trail(context, known),
             Evidence(f"{taker} wants {_HELD[Counts(fact.counts)]} ({fact.source.text})", place),
         ),
-    )
-
-
-def _trail(context: Context, known: Known) -> tuple[Evidence, ...]:
-    """The places that a value passed through, origin first."""
-    return tuple(
-        Evidence(
-            f"{mark.function.qualname}: {mark.text}",
-            context.program.location(mark.function.module, position(mark.node)),
-            Role.ORIGIN if index == 0 else Role.CONTEXT,
-        )
-        for index, mark in enumerate(known.trail)
     )

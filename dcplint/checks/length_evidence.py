@@ -12,6 +12,7 @@ from dcplint.flow.functions import Function, callee_name
 from dcplint.program.reach import serves_dcp
 from dcplint.program.symbols import ClassSymbol
 from dcplint.source.location import Tree
+from dcplint.units.blocks import Known
 from dcplint.units.lattice import Value
 from dcplint.units.roles import Role as Part
 from dcplint.units.roles import role
@@ -22,7 +23,7 @@ _CALLERS = 2  # callers of callers
 _STEPS = 4  # names in terms of names
 
 
-def trail(context: Context, value: Value) -> tuple[Evidence, ...]:
+def trail(context: Context, value: Value | Known) -> tuple[Evidence, ...]:
     """The places that a value passed through, origin first."""
     return tuple(
         Evidence(
