@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import os
 import pickle
+import select
 import signal
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import TypeVar
 
 from dcplint import disk
@@ -30,23 +32,43 @@ def usable() -> int:
     return len(os.sched_getaffinity(0))
 
 
-def spread(work: Callable[[T], R], tasks: Sequence[T], jobs: int) -> list[R]:
+def spread(
+    work: Callable[[T], R], tasks: Sequence[T], jobs: int, apart: Sequence[T] = ()
+) -> list[R]:
     """`work` done on each of `tasks`, by up to `jobs` processes, results in order of the tasks.
 
-    Tasks are taken in order by whoever is free. What a child was to do and did not, because it
-    was killed, is done here. `work` returns what can be pickled, and handles its own exceptions.
+    Whoever is free takes the next task: every other process from the end, so that tasks beside
+    each other, which may need much the same, are done by one. What a child was to do and did not,
+    because it was killed, is done here. `work` returns what can be pickled, and handles its own
+    exceptions.
+
+    apart: tasks that need nothing of what the others do, with results before theirs. Children
+    begin with those and this process with the others; once those are done, new children begin as
+    copies of this process, with all that it has worked out by then.
     """
-    children = min(jobs, usable(), len(tasks)) - 1
-    if children < 1 or len(tasks) > _MOST:
-        return [work(task) for task in tasks]
-    taking, giving = os.pipe()
-    os.write(giving, bytes(range(len(tasks))))
-    os.close(giving)
+    children = min(jobs, usable(), len(tasks) + len(apart)) - 1
+    if children < 1 or max(len(tasks), len(apart)) > _MOST:
+        return [work(task) for task in (*apart, *tasks)]
     sys.stdout.flush()
     sys.stderr.flush()
-    running = [_start(work, tasks, taking) for _ in range(children)]
+    first, begun = _shared(work, apart, children, tasks) if apart else ([], [])
+    rest = tasks[len(begun) :]
+    last, _ = _shared(work, rest, min(children, len(rest) - 1), ()) if rest else ([], [])
+    return [*first, *begun, *last]
+
+
+def _shared(
+    work: Callable[[T], R], tasks: Sequence[T], children: int, own: Sequence[T]
+) -> tuple[list[R], list[R]]:
+    """What comes of `tasks`, and of those of `own` that this process did while children worked."""
+    order = bytes(range(len(tasks)))
+    queue = _Queue(_pipe(order), (_pipe(order), _pipe(order[::-1])))
+    running = [_start(work, tasks, queue, (child + 1) % 2) for child in range(children)]
+    begun = []
     try:
-        done = _work_off(work, tasks, taking)
+        while len(begun) < len(own) and not all(_is_done(reading) for _, reading in running):
+            begun.append(work(own[len(begun)]))
+        done = _work_off(work, tasks, queue, 0)
         for _, reading in running:
             done |= _collected(reading)
     except BaseException:
@@ -54,22 +76,55 @@ def spread(work: Callable[[T], R], tasks: Sequence[T], jobs: int) -> list[R]:
             os.kill(pid, signal.SIGKILL)
         raise
     finally:
-        os.close(taking)
+        queue.close()
         for pid, reading in running:
             os.close(reading)
             os.waitpid(pid, 0)
-    return [done[index] if index in done else work(task) for index, task in enumerate(tasks)]
+    return [done[i] if i in done else work(task) for i, task in enumerate(tasks)], begun
 
 
-def _work_off(work: Callable[[T], R], tasks: Sequence[T], taking: int) -> dict[int, R]:
+def _is_done(reading: int) -> bool:
+    """Whether a child has come to an end: it writes what it has done all at once."""
+    return bool(select.select([reading], [], [], 0)[0])
+
+
+@dataclass(frozen=True, slots=True)
+class _Queue:
+    """Tasks by number, for several processes to take from either end.
+
+    Pipes to read a byte from: one for each task that is left, and the numbers from each end on.
+    """
+
+    left: int
+    ends: tuple[int, int]
+
+    def take(self, end: int) -> int | None:
+        """The next task from one of the ends; None where none is left."""
+        return os.read(self.ends[end], 1)[0] if os.read(self.left, 1) else None
+
+    def close(self) -> None:
+        """Close the pipes in this process."""
+        for pipe in (self.left, *self.ends):
+            os.close(pipe)
+
+
+def _pipe(content: bytes) -> int:
+    """Where to read `content` from, by several processes."""
+    reading, writing = os.pipe()
+    os.write(writing, content)
+    os.close(writing)
+    return reading
+
+
+def _work_off(work: Callable[[T], R], tasks: Sequence[T], queue: _Queue, end: int) -> dict[int, R]:
     """What comes of the tasks that nobody else takes."""
     done = {}
-    while taken := os.read(taking, 1):
-        done[taken[0]] = work(tasks[taken[0]])
+    while (number := queue.take(end)) is not None:
+        done[number] = work(tasks[number])
     return done
 
 
-def _start(work: Callable[[T], R], tasks: Sequence[T], taking: int) -> tuple[int, int]:
+def _start(work: Callable[[T], R], tasks: Sequence[T], queue: _Queue, end: int) -> tuple[int, int]:
     """Start a child; its number, and where to read what it has done."""
     reading, writing = os.pipe()
     pid = os.fork()
@@ -79,7 +134,7 @@ def _start(work: Callable[[T], R], tasks: Sequence[T], taking: int) -> tuple[int
     try:
         os.close(reading)
         with disk.remembering() as seen:
-            done = _work_off(work, tasks, taking)
+            done = _work_off(work, tasks, queue, end)
         with os.fdopen(writing, "wb") as file:
             pickle.dump((done, seen), file, pickle.HIGHEST_PROTOCOL)
     except BaseException:  # whatever it is, the parent does what is missing

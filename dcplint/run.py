@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -44,9 +43,6 @@ from dcplint.trees import (
 
 if TYPE_CHECKING:
     from dcplint.report.contract import ContractTable
-
-_FAMILY = len("DCP2")
-
 
 _WORTH = 50  # modules; with fewer, a process costs more than it saves
 
@@ -194,20 +190,20 @@ def _checked(tree: Checked, rules: list[Registered], jobs: int) -> Iterator[_Fou
     for engine, program in tree.programs:
         context = Context(program, engine.contract)
         place = f"{tree.directory} against {engine.contract.pack.engine}"
-        # Rules of a family work much of the same out, and do it once if they stay together.
-        families = [list(some) for _, some in groupby(rules, lambda r: r.rule.code[:_FAMILY])]
         pays = len(program.checked) >= _WORTH
-        # The later families are the longer ones; so nobody is left with a long one at the end.
-        found = spread(partial(_family, context, place), families[::-1], jobs if pays else 1)
-        yield from reversed(found)
+        # The later ones work most out that others need.
+        follow = [r for r in reversed(rules) if r.rule.follows]
+        apart = [r for r in rules if not r.rule.follows]
+        found = spread(partial(_found, context, place), follow, jobs if pays else 1, apart)
+        order = {r.rule.code: done for r, done in zip((*apart, *follow), found, strict=True)}
+        yield from (order[r.rule.code] for r in rules)
 
 
-def _family(context: Context, place: str, rules: list[Registered]) -> _Found:
+def _found(context: Context, place: str, registered: Registered) -> _Found:
     found = _Found([], [], context.program.modules.broken)
     release = f"{context.contract.pack.engine} {context.contract.version}"
-    for registered in rules:
-        progress.at(f"{registered.rule.code} {registered.rule.name}, {release}")
-        found.failures.extend(_run(registered, context, place, found.findings))
+    progress.at(f"{registered.rule.code} {registered.rule.name}, {release}")
+    found.failures.extend(_run(registered, context, place, found.findings))
     return found
 
 

@@ -45,6 +45,8 @@ class Rule:
 
     summary: one line, lower case, reading as "flags …". probe: what the harness runs to confirm
     a finding, or the reason why nothing can be run. default: whether it is on without `select`.
+    follows: whether it follows contract fields (`Context.fields` and what rests on it), so that it
+    shares most of its work with the others that do.
     """
 
     code: str
@@ -54,6 +56,7 @@ class Rule:
     since: str
     probe: str
     default: bool = True
+    follows: bool = True
 
     def finding(
         self,

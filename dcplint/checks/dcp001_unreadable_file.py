@@ -41,4 +41,5 @@ RULE = Rule(
     severity=Severity.ERROR,
     since="0.1.0",
     probe="none: a parse error needs no confirmation",
+    follows=False,
 )

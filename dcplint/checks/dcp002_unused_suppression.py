@@ -37,4 +37,5 @@ RULE = Rule(
     severity=Severity.WARNING,
     since="0.1.0",
     probe="none: it is about comments",
+    follows=False,
 )

@@ -39,4 +39,5 @@ RULE = Rule(
     since="0.1.0",
     probe="none: it is about comments",
     default=False,
+    follows=False,
 )

@@ -39,4 +39,5 @@ RULE = Rule(
     severity=Severity.ERROR,
     since="0.1.0",
     probe="none: it is about comments",
+    follows=False,
 )

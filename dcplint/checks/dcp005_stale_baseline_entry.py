@@ -33,4 +33,5 @@ RULE = Rule(
     severity=Severity.NOTE,
     since="0.1.0",
     probe="none: it is about a file of dcplint's own",
+    follows=False,
 )

@@ -46,6 +46,7 @@ RULE = Rule(
     severity=Severity.WARNING,
     since="0.1.0",
     probe="none: each class that falls through to the default is confirmed as DCP101",
+    follows=False,
 )
 
 

@@ -54,6 +54,7 @@ RULE = Rule(
     severity=Severity.WARNING,
     since="0.1.0",
     probe="merge of N shards against the whole sequence, with the LSE checked per shard",
+    follows=False,
 )
 
 

@@ -61,6 +61,7 @@ RULE = Rule(
     severity=Severity.WARNING,
     since="0.1.0",
     probe="merge of N shards against the whole sequence, with the capability forced on",
+    follows=False,
 )
 
 

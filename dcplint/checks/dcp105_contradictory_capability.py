@@ -48,6 +48,7 @@ RULE = Rule(
     severity=Severity.WARNING,
     since="0.1.0",
     probe="the LSE of each shard: absent, or not the oracle's",
+    follows=False,
 )
 
 

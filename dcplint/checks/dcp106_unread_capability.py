@@ -54,6 +54,7 @@ RULE = Rule(
     severity=Severity.NOTE,
     since="0.1.0",
     probe="none: the absence of a reader is a fact of the source",
+    follows=False,
 )
 
 

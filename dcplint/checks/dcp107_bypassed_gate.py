@@ -88,6 +88,7 @@ RULE = Rule(
     severity=Severity.WARNING,
     since="0.1.0",
     probe="none: that no call leads to the gate is a fact of the source",
+    follows=False,
 )
 
 

@@ -58,6 +58,7 @@ RULE = Rule(
     severity=Severity.ERROR,
     since="0.1.0",
     probe="none: the absence of the name is a fact of the release",
+    follows=False,
 )
 
 _ATTENTION = frozenset({"impl", "backend", "builder"})

@@ -53,6 +53,7 @@ RULE = Rule(
     severity=Severity.WARNING,
     since="0.1.0",
     probe="merge of N shards against the whole sequence: what the impl does decides",
+    follows=False,
 )
 
 

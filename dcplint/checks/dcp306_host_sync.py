@@ -73,7 +73,8 @@ _NUMBERS = frozenset({"int", "float", "bool"})
 _QUANTIFIERS = frozenset({"any", "all"})
 _REDUCTIONS = frozenset({"max", "min", "sum", "amax", "amin"})
 _MAY_READ = re.compile(
-    r"\.(?:item|tolist|cpu|to|any|all)\(|\b(?:int|float|bool)\(|\b(?:if|while|assert)\b.*[\])]"
+    r"\.(?:item|tolist|cpu|any|all)\(|[\"']cpu[\"']|\b(?:int|float|bool)\("
+    r"|\b(?:if|while|assert)\b(?=.*[<>=]).*(?:\]|\.(?:max|min|sum|amax|amin)\()"
 )
 _CALLERS = 2  # callers of callers
 

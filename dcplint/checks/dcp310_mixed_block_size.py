@@ -87,6 +87,7 @@ RULE = Rule(
     severity=Severity.ERROR,
     since="0.1.0",
     probe="none: it takes an engine's scheduler, with a request whose last block is not full",
+    follows=False,
 )
 
 _BOTH = frozenset({"min", "max", "int"})

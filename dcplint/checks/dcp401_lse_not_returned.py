@@ -58,6 +58,7 @@ RULE = Rule(
     severity=Severity.ERROR,
     since="0.1.0",
     probe="the LSE of each shard: is there one?",
+    follows=False,
 )
 
 

@@ -85,6 +85,7 @@ RULE = Rule(
     severity=Severity.ERROR,
     since="0.1.0",
     probe="the LSE of each shard against the oracle's, in base e and in base 2",
+    follows=False,
 )
 
 _SPOKEN = {True: "a natural logarithm", False: "base 2"}

@@ -64,6 +64,7 @@ RULE = Rule(
     severity=Severity.NOTE,
     since="0.1.0",
     probe="the type of the LSE of each shard",
+    follows=False,
 )
 
 

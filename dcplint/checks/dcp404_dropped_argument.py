@@ -75,6 +75,7 @@ RULE = Rule(
     severity=Severity.ERROR,
     since="0.1.0",
     probe="the impl with the argument set to something that matters, with DCP and without",
+    follows=False,
 )
 
 

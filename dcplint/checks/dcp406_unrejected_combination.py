@@ -85,6 +85,7 @@ RULE = Rule(
     severity=Severity.WARNING,
     since="0.1.0",
     probe="the impl with the feature on, with DCP and without",
+    follows=False,
 )
 
 _CAUSAL = "causal"

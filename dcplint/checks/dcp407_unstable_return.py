@@ -63,6 +63,7 @@ RULE = Rule(
     severity=Severity.WARNING,
     since="0.1.0",
     probe="the output and the LSE of each shard: do both come back?",
+    follows=False,
 )
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from dcplint.contracts.model import Contract, Pack
 from dcplint.program.index import Index
@@ -25,19 +26,37 @@ _ROUNDS = 3  # names in terms of names
 _LINE = 400  # characters; longer lines are data
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Named:
-    """The names that a module gives the sizes of blocks, and that of the group."""
+    """The names that a module gives the sizes of blocks, and that of the group.
 
-    blocks: frozenset[str]
-    group: frozenset[str]
+    Those are what lines call something that names one of the sizes, or what is called so, on the
+    right. What is a keyword of a call goes to a parameter of that name.
+    """
+
+    text: str
+    contract: Contract
+
+    @cached_property
+    def blocks(self) -> frozenset[str]:
+        """The names of the sizes of blocks."""
+        return _closed(self.text, block_sizes(self.contract.pack))
+
+    @cached_property
+    def group(self) -> frozenset[str]:
+        """The names of the size of DCP's group, or of the group itself."""
+        words = self.contract.pack.vocabulary
+        getters = (name.rpartition(".")[2] for name in words.groups)
+        return _closed(self.text, frozenset((*words.sizes, *words.group_sizes, *getters)))
 
     def multiplies(self, text: str) -> bool:
         """Whether the one seems to be multiplied by the other."""
         return any(
             (one in self.blocks and other in self.group)
             or (one in self.group and other in self.blocks)
-            for one, other in _FACTORS.findall(text)
+            for near in _around(text, self.group)
+            if "*" in near
+            for one, other in _FACTORS.findall(near)
         )
 
     def divides(self, text: str) -> bool:
@@ -46,31 +65,51 @@ class Named:
         return not self.blocks.isdisjoint(_DIVIDES.findall(text) + _NAME.findall(counted))
 
 
-def named(text: str, contract: Contract) -> Named:
-    """What lines call something that names one of the sizes, or what is called so, on the right.
-
-    What is a keyword of a call goes to a parameter of that name.
-    """
-    lines = (line for line in text.split("\n") if "=" in line or "for " in line)
-    given = [match for line in lines if len(line) < _LINE for match in _GIVEN.findall(line)]
-    words = contract.pack.vocabulary
-    getters = (name.rpartition(".")[2] for name in words.groups)
-    group = frozenset((*words.sizes, *words.group_sizes, *getters))
-    return Named(_closed(given, block_sizes(contract.pack)), _closed(given, group))
-
-
-def _closed(given: list[tuple[str, str, str, str]], names: frozenset[str]) -> frozenset[str]:
+def _closed(text: str, names: frozenset[str]) -> frozenset[str]:
+    latest = names
     for _ in range(_ROUNDS):
-        left = [
+        given = (match for line in _lines(text, latest) for match in _GIVEN.findall(line))
+        left = (
             one or other
             for one, value, other, through in given
-            if not names.isdisjoint(_NAME.findall(value or through))
-        ]
-        found = names.union(*map(_TARGET.findall, left))
-        if found == names:
+            if not latest.isdisjoint(_NAME.findall(value or through))
+        )
+        latest = frozenset(name for part in left for name in _TARGET.findall(part)) - names
+        if not latest:
             break
-        names = found
+        names |= latest
     return names
+
+
+def _lines(text: str, names: Iterable[str]) -> Iterator[str]:
+    """The lines that may give a name to what one of the names goes into."""
+    starts = set()
+    for name in names:
+        at = text.find(name)
+        while at >= 0:
+            start, end = text.rfind("\n", 0, at) + 1, _line_end(text, at)
+            if end - start < _LINE and start not in starts:
+                starts.add(start)
+                line = text[start:end]
+                if "=" in line or "for " in line:
+                    yield line
+            at = text.find(name, end)
+
+
+def _around(text: str, names: Iterable[str]) -> Iterator[str]:
+    """The lines in which one of the names occurs, with the ones before and after."""
+    for name in names:
+        at = text.find(name)
+        while at >= 0:
+            start = text.rfind("\n", 0, max(text.rfind("\n", 0, at), 0)) + 1
+            end = _line_end(text, at)
+            yield text[start : _line_end(text, end + 1)]
+            at = text.find(name, end)
+
+
+def _line_end(text: str, position: int) -> int:
+    end = text.find("\n", position)
+    return end if end >= 0 else len(text)
 
 
 def block_words(pack: Pack) -> frozenset[bytes]:
@@ -106,14 +145,15 @@ def blocked_modules(index: Index, modules: Modules, contract: Contract) -> Itera
         if is_test(path) or not index.scans[path].words & wanted:
             continue
         text = index.read(path).decode(errors="replace")
-        names = named(text, contract)
-        has_ids = ids.search(text) and names.divides(text)
-        functions = _FUNCTION.split(text) if has_ids else ()
-        if (
-            takers.search(text)
-            or names.multiplies(text)
-            or any(names.divides(f) for f in functions if ids.search(f))
-        ):
+        names = Named(text, contract)
+        if takers.search(text) or names.multiplies(text) or _counts(text, names, ids):
             module = modules.load(modules.trees[0], path, index.names[path])
             if module is not None:
                 yield module
+
+
+def _counts(text: str, names: Named, ids: re.Pattern[str]) -> bool:
+    """Whether a function gets ids of blocks and seems to divide by the size of one."""
+    if not ids.search(text) or not names.divides(text):
+        return False
+    return any(names.divides(f) for f in _FUNCTION.split(text) if ids.search(f))

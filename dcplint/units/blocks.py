@@ -24,7 +24,7 @@ from dcplint.flow.listing import Classes
 from dcplint.flow.scenario import Scenario
 from dcplint.flow.types import annotated, attribute_settings
 from dcplint.flow.universe import Universe
-from dcplint.program.blocked import Named, block_ids, named
+from dcplint.program.blocked import Named, block_ids
 from dcplint.program.symbols import ClassSymbol, Module
 from dcplint.units.lattice import Mark
 from dcplint.units.operations import DIVIDING, operands
@@ -147,7 +147,7 @@ class Blocks:
         if module not in self._named:
             program = self.universe.program
             text = program.modules.text(module.tree, module.facts.path).text
-            self._named[module] = named(text, program.contract)
+            self._named[module] = Named(text, program.contract)
         return self._named[module]
 
     def known(self, function: Function, at: Node | None, node: ast.expr) -> Known | None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dcplint.checks.base import DOC_SECTIONS, Registered, all_rules
+from dcplint.checks.base import DOC_SECTIONS, Context, Registered, all_rules
 from dcplint.findings.model import Severity
 from tests.checks.fixture import CODED, FIXTURES, fixtures, lint
 
@@ -106,6 +106,23 @@ def test_fixtures_are_enough(registered: Registered) -> None:
     mine = [f for f in fixtures() if f.path.parent == folder]
     assert sum(f.is_bad for f in mine) >= 1, f"{rule.code} has no bad fixture"
     assert sum(not f.is_bad for f in mine) >= 2, f"{rule.code} has fewer than two good fixtures"
+
+
+@pytest.mark.parametrize("registered", CODED, ids=_code)
+def test_whether_a_rule_follows_fields_is_as_declared(
+    registered: Registered, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, asked = FIXTURES / registered.module.rpartition(".")[2], []
+    fields = Context.fields.func
+    monkeypatch.setattr(Context, "fields", property(lambda c: (asked.append(c), fields(c))[1]))
+    for fixture in (f for f in fixtures() if f.path.parent == folder and f.is_bad):
+        lint(
+            {fixture.place: fixture.text},
+            tmp_path,
+            fixture.engine,
+            frozenset({registered.rule.code}),
+        )
+    assert bool(asked) is registered.rule.follows
 
 
 def test_no_folder_of_fixtures_is_without_its_rule() -> None:

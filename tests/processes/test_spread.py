@@ -89,3 +89,53 @@ def test_what_children_read_is_remembered_here(tmp_path: Path) -> None:
     with disk.remembering() as seen:
         assert spread(disk.read, paths, 4) == [path.name.encode() for path in paths]
     assert set(seen.files) == {str(path) for path in paths}
+
+
+@pytest.mark.parametrize("jobs", [1, 2, 4])
+@pytest.mark.parametrize("count", [0, 1, 7, 40])
+def test_tasks_apart_come_first(jobs: int, count: int) -> None:
+    results = spread(_square, range(count), jobs, range(100, 105))
+    numbers = [*range(100, 105), *range(count)]
+    assert [result for result, _ in results] == [number * number for number in numbers]
+
+
+@splits
+def test_what_comes_after_tasks_apart_rests_on_what_was_done_meanwhile() -> None:
+    """A child of the second round has what this process had worked out by then."""
+    parent = os.getpid()
+    (begin, begins), (read, write) = os.pipe(), os.pipe()
+    begun: list[int] = []
+
+    def work(task: int) -> tuple[bool, list[int]]:
+        if task == 0:
+            os.read(begin, 1)  # in the first child, which ends when this process has begun
+        elif os.getpid() != parent:
+            os.write(write, b"..")
+        elif begun:
+            os.read(read, 1)  # waits for the second child to have done something
+        else:
+            begun.append(task)
+            os.write(begins, b".")
+            os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)  # and leaves it for others to see
+        return os.getpid() == parent, list(begun)
+
+    apart, first, *others = spread(work, range(1, 30), 2, range(1))
+    assert apart == (False, [])
+    assert first == (True, [1])
+    assert all(seen == [1] for _, seen in others)
+    assert not all(is_parent for is_parent, _ in others)
+
+
+@splits
+@pytest.mark.parametrize("how", ["killed", "raises"])
+def test_tasks_apart_that_a_child_leaves_undone_are_done_here(how: str) -> None:
+    parent = os.getpid()
+
+    def work(task: int) -> int:
+        if os.getpid() != parent:
+            if how == "killed":
+                os.kill(os.getpid(), signal.SIGKILL)
+            raise KeyError(task)
+        return task + 1
+
+    assert spread(work, range(3, 9), 3, range(3)) == list(range(1, 10))

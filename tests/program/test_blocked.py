@@ -6,7 +6,7 @@ import pytest
 from packaging.version import Version
 
 from dcplint.contracts.packs import find_packs
-from dcplint.program.blocked import named
+from dcplint.program.blocked import Named
 
 CONTRACT = find_packs()["vllm"].at(Version("0.33.0"))
 
@@ -25,7 +25,7 @@ CONTRACT = find_packs()["vllm"].at(Version("0.33.0"))
     ],
 )
 def test_multiplied(line: str) -> None:
-    assert named(line, CONTRACT).multiplies(line)
+    assert Named(line, CONTRACT).multiplies(line)
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_multiplied(line: str) -> None:
     ],
 )
 def test_not_multiplied(line: str) -> None:
-    assert not named(line, CONTRACT).multiplies(line)
+    assert not Named(line, CONTRACT).multiplies(line)
 
 
 @pytest.mark.parametrize(
@@ -53,4 +53,4 @@ def test_not_multiplied(line: str) -> None:
     ],
 )
 def test_divides(line: str, divides: bool) -> None:
-    assert named(line, CONTRACT).divides(line) is divides
+    assert Named(line, CONTRACT).divides(line) is divides
