@@ -64,7 +64,7 @@ def _shared(
     order = bytes(range(len(tasks)))
     queue = _Queue(_pipe(order), (_pipe(order), _pipe(order[::-1])))
     running = [_start(work, tasks, queue, (child + 1) % 2) for child in range(children)]
-    begun = []
+    begun: list[R] = []
     try:
         while len(begun) < len(own) and not all(_is_done(reading) for _, reading in running):
             begun.append(work(own[len(begun)]))
