@@ -16,6 +16,7 @@ from dcplint.program.program import Program
 from dcplint.program.symbols import ClassSymbol, Module
 
 _NAMES = re.compile(r"\w+")
+_SPACED = bytes(c if chr(c).isalnum() or c == ord("_") else ord(" ") for c in range(256))
 _REFERRED = re.compile(r"(?![ \t]*[\w(:]|[ \t]*=(?!=))")
 # What follows an attribute that is assigned to, or whose own attribute is; seldom anything else.
 _ASSIGNED = re.compile(r"\b(?:\.[\w.]+)?\s*(?:[-+*/|&]?=(?!=)|:[^\n=]*=(?!=)|[,)][^\n()=]*=(?!=))")
@@ -101,7 +102,7 @@ class Listing:
         """The names that occur, one to a line, and the entries of each."""
         found: dict[str, list[int]] = {}
         for index, (_, _, _, text) in enumerate(self.entries):
-            for name in set(_NAMES.findall(text)):
+            for name in _names_in(text):
                 found.setdefault(name, []).append(index)
         return "\n".join(("", *found, "")), found
 
@@ -288,6 +289,13 @@ class Listing:
             top = Function(module, node, facts.qualname, owner) if node is not None else None
             self._parsed[key] = tuple(family(top)) if top is not None else ()
         return self._parsed[key]
+
+
+def _names_in(text: str) -> set[str]:
+    """The names that occur in a text, each once."""
+    if text.isascii():  # in half the time
+        return set(text.encode().translate(_SPACED).decode().split())
+    return set(_NAMES.findall(text))
 
 
 def ends_word(character: str, other: str = "") -> bool:
