@@ -38,7 +38,8 @@ class MyImpl(MLACommonImpl):
 The impl decodes one shard: no LSE comes back.
 
 ## Known limits
-What a kernel returns is not known here, and nothing is said of it. Loops are not followed.
+What a kernel returns is not known here, and nothing is said of it, nor of what only a test of it,
+or of an argument handed on by `*` or `**`, decides. Loops are not followed.
 """
 
 from __future__ import annotations

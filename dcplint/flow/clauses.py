@@ -1,8 +1,9 @@
 """Conditions as clauses over named tests, and whether they can hold together.
 
 A test is named by its text, with the objects that carry the values left out: `self.flag`,
-`metadata.flag` and a parameter `flag` that is stored under its name are one test. That lets what a
-constructor refuses speak of what a method asks later. It is used only to rule paths out.
+`metadata.flag`, `kwargs["flag"]` and a parameter `flag` that is stored under its name are one
+test. That lets what a constructor refuses speak of what a method asks later. It is used only to
+rule paths out.
 """
 
 from __future__ import annotations
@@ -43,7 +44,19 @@ def clauses(test: ast.expr, holds: bool, truth: Truth, name: Name) -> Clauses:
     if isinstance(test, ast.Compare) and len(test.ops) == 1 and type(test.ops[0]) in _NEGATED:
         test = ast.Compare(test.left, [_NEGATED[type(test.ops[0])]], test.comparators)
         holds = not holds
+    asked = _as_flag(test)
+    if asked is not None:
+        return clauses(asked[0], asked[1] is holds, truth, name)
     return (frozenset({(name(test), holds)}),)
+
+
+def _as_flag(test: ast.expr) -> tuple[ast.expr, bool] | None:
+    """What `flag is True` or `flag == False` asks of which flag."""
+    if isinstance(test, ast.Compare) and isinstance(test.ops[0], (ast.Is, ast.Eq)):
+        right = test.comparators[0]
+        if len(test.ops) == 1 and isinstance(right, ast.Constant) and type(right.value) is bool:
+            return test.left, right.value
+    return None
 
 
 def _either(parts: list[Clauses]) -> Clauses:
@@ -92,6 +105,13 @@ class Bare(ast.NodeTransformer):
             self.generic_visit(node)  # changes its parts
             return node
         return ast.Name(node.attr)
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        """`kwargs["flag"]` is `flag`."""
+        if isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
+            return ast.Name(node.slice.value)
+        self.generic_visit(node)
+        return node
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         """A variable is what it was given."""

@@ -29,7 +29,7 @@ def _bindings(node: Node) -> Iterator[tuple[str, ast.expr | None]]:
         if node.role is Role.BIND:
             yield from _dotted(statement.target, None)
     elif isinstance(statement, (ast.ExceptHandler, ast.match_case)):
-        yield from ((name, None) for name in _captured(statement))
+        yield from ((name, None) for name in captured(statement))
     elif isinstance(statement, ast.Assign):
         for target in statement.targets:
             yield from _dotted(target, statement.value)
@@ -54,16 +54,17 @@ def _bindings(node: Node) -> Iterator[tuple[str, ast.expr | None]]:
 
 def definitions(function: Function, node: Node, name: str) -> Iterator[Definition]:
     """The definitions of variable `name` that can be in force before `node`."""
-    seen: set[Node] = set()
-    queue = [edge.source for edge in node.before]
+    seen: set[tuple[Node, bool]] = set()
+    queue = list(node.before)
     while queue:
-        source = queue.pop()
-        if source in seen:
+        edge = queue.pop()
+        source = edge.source
+        if (source, edge.raised) in seen:
             continue
-        seen.add(source)
-        found = list(definitions_at(source, name))
+        seen.add((source, edge.raised))
+        found = list(definitions_at(source, name)) if not edge.raised else []
         if not found and source.role is not Role.ENTRY:
-            queue += [edge.source for edge in source.before]
+            queue += source.before
         elif found:
             yield from found
         elif name not in function.local_names or name in function.parameters:
@@ -73,6 +74,8 @@ def definitions(function: Function, node: Node, name: str) -> Iterator[Definitio
 def definitions_at(node: Node, name: str) -> Iterator[Definition]:
     """What running a node gives a variable."""
     statement = node.statement
+    walruses = [w for w in node.walruses if w.target.id == name and node.role is Role.PLAIN]
+    yield from ((w.value, node, ()) for w in walruses)
     if isinstance(statement, (ast.Assign, ast.AnnAssign)) and statement.value is not None:
         targets = [statement.target] if isinstance(statement, ast.AnnAssign) else statement.targets
         for target in targets:
@@ -83,10 +86,9 @@ def definitions_at(node: Node, name: str) -> Iterator[Definition]:
         for inner, element in unpacked(statement.target, ("*",)):
             if isinstance(inner, ast.Name) and inner.id == name:
                 yield statement.iter, node, element
-    elif node.walruses and any(w.target.id == name for w in node.walruses):
-        yield from ((w.value, node, ()) for w in node.walruses if w.target.id == name)
-    elif node.role is Role.PLAIN and any(bound == name for bound, _ in bindings(node)):
-        yield None, node, ()
+    elif not walruses and node.role is Role.PLAIN:
+        if any(bound == name for bound, _ in bindings(node)):
+            yield None, node, ()
 
 
 def _dotted(target: ast.expr, value: ast.expr | None) -> Iterator[tuple[str, ast.expr | None]]:
@@ -102,7 +104,7 @@ def _dotted(target: ast.expr, value: ast.expr | None) -> Iterator[tuple[str, ast
         yield dotted, given
 
 
-def _captured(clause: ast.AST) -> frozenset[str]:
+def captured(clause: ast.AST) -> frozenset[str]:
     """The names that an `except` clause or a case binds."""
     if isinstance(clause, ast.ExceptHandler):
         return frozenset({clause.name} if clause.name else ())

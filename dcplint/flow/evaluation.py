@@ -325,7 +325,7 @@ class Evaluation:
                 point = Point(callee, node, context)
                 text = f"{callee.qualname} returns nothing"
                 found.append(Outcome(State.NONE, (step(point, at_end, text),)))
-        return tuple(found) or (() if _only_raises(callee) else UNKNOWN)
+        return tuple(found) or (() if callee.only_raises else UNKNOWN)
 
     def _is_taken(self, function: Function, edge: Edge) -> bool:
         if edge.source not in self.tracer.scenario.reachable(function):
@@ -351,11 +351,6 @@ def _index(node: ast.expr) -> int | None:
 
 def _is_element(part: str | int) -> bool:
     return part == "*" or isinstance(part, int)
-
-
-def _only_raises(function: Function) -> bool:
-    """Whether a function never returns: it is abstract, or refuses."""
-    return not function.graph.end.before
 
 
 def _is_stub(function: Function) -> bool:

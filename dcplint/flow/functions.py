@@ -16,7 +16,7 @@ from dcplint.flow.graph import Graph, Node
 from dcplint.program.symbols import ClassSymbol, Module
 from dcplint.source.tree import TRY, Definition, children, own_nodes
 
-_COMPOUND = {ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Match, *TRY}
+COMPOUND = {ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Match, *TRY}
 """The statements that hold blocks of the same scope."""
 
 _NAMING = {ast.Name: "id", ast.Attribute: "attr", ast.keyword: "arg", ast.arg: "arg"}
@@ -152,6 +152,11 @@ class Function:
             if isinstance(inner, (ast.Yield, ast.YieldFrom))
         )
 
+    @cached_property
+    def only_raises(self) -> bool:
+        """Whether it never returns: it is abstract, or refuses."""
+        return not self.graph.end.before
+
     @property
     def is_method(self) -> bool:
         """Whether its first parameter is the instance or the class."""
@@ -183,7 +188,7 @@ class Home:
 def _settle(block: list[ast.stmt], parent: ast.stmt | None, found: dict[ast.stmt, Home]) -> None:
     for index, node in enumerate(block):
         found[node] = Home(block, index, parent)
-        if node.__class__ in _COMPOUND:
+        if node.__class__ in COMPOUND:
             for inner in blocks(node):
                 _settle(inner, node, found)
 

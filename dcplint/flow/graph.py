@@ -226,7 +226,7 @@ class Graph:
             start = self._node(case, [inside])
             into = Edge(start, case.guard, True) if case.guard is not None else Edge(start)
             ends += self._block(case.body, [into])
-            if case.guard is None and _always_matches(case.pattern):
+            if case.guard is None and always_matches(case.pattern):
                 return ends
         return [*ends, way]
 
@@ -281,9 +281,10 @@ def _comparison(subject: ast.expr, pattern: ast.pattern) -> ast.Compare | None:
     return None
 
 
-def _always_matches(pattern: ast.pattern) -> bool:
+def always_matches(pattern: ast.pattern) -> bool:
+    """Whether a pattern takes whatever there is."""
     if isinstance(pattern, ast.MatchOr):
-        return any(map(_always_matches, pattern.patterns))
+        return any(map(always_matches, pattern.patterns))
     return isinstance(pattern, ast.MatchAs) and (
-        pattern.pattern is None or _always_matches(pattern.pattern)
+        pattern.pattern is None or always_matches(pattern.pattern)
     )

@@ -14,10 +14,12 @@ from functools import cached_property
 from dcplint.facts.expressions import dotted_name, shorten
 from dcplint.facts.positions import position
 from dcplint.flow.clauses import Bare, Clauses, bare_text, can_hold, clauses
-from dcplint.flow.definitions import definitions
+from dcplint.flow.conditions import names
+from dcplint.flow.definitions import captured, definitions
 from dcplint.flow.dispatch import Dispatch, receiver_name
-from dcplint.flow.functions import Function, argument, callee_name, default
-from dcplint.flow.graph import Node
+from dcplint.flow.doubts import hoped
+from dcplint.flow.functions import COMPOUND, Function, argument, callee_name, default
+from dcplint.flow.graph import Node, always_matches
 from dcplint.flow.origins import KEEPING
 from dcplint.flow.settled import Settled
 from dcplint.flow.tensors import is_made
@@ -27,6 +29,10 @@ from dcplint.source.tree import copied, walk
 _DEPTH = 5
 _WAYS = 400
 _LONG = 200
+_LAST = frozenset(
+    {"sys.exit", "os._exit", "os.abort", "typing.assert_never", "typing_extensions.assert_never"}
+)
+_MISSING = frozenset({"ImportError", "ModuleNotFoundError", "AttributeError"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +41,7 @@ class Value:
 
     single: it is one value, no tuple or a tuple of one. origin: where it becomes None, or is
     returned as one value. truth: whether it is true, where that is known. method: the method of
-    the instance that it is.
+    the instance that it is. untold: it is handed on among others, by `*` or `**`.
     """
 
     state: State = State.UNKNOWN
@@ -45,6 +51,7 @@ class Value:
     meaning: ast.expr | None = None
     single: bool = False
     method: ast.Attribute | None = None
+    untold: bool = False
 
     def element(self, index: int) -> Value:
         """One element of a tuple."""
@@ -138,13 +145,66 @@ class Walk:
             yield from self.assign(function, targets, node.value, way, depth)
         elif isinstance(node, (ast.With, ast.AsyncWith)):
             yield from self.block(function, node.body, way, depth)
-        elif isinstance(node, ast.Try):  # as it runs where nothing is raised
-            body = [*node.body, *node.orelse, *node.finalbody]
-            yield from self.block(function, body, way, depth)
+        elif isinstance(node, ast.Try):
+            yield from self.tried(function, node, way, depth)
+        elif isinstance(node, ast.Match):
+            yield from self.cases(function, node, way, depth)
         elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             yield way
-        else:
-            yield self.blurred(node, way)
+        elif not self.is_last(function, node):
+            yield self.blurred(function, node, way)
+
+    def is_last(self, function: Function, node: ast.AST) -> bool:
+        """Whether `node` is a call that ends the process, or runs what always raises."""
+        call = node.value if isinstance(node, ast.Expr) else None
+        if not isinstance(call, ast.Call):
+            return False
+        callee = self.dispatch.callee(function, call)
+        if callee is None:
+            return self.dispatch.universe.called(function, call) in _LAST
+        return callee.only_raises and not callee.yields
+
+    def tried(self, function: Function, node: ast.Try, way: Way, depth: int) -> Iterator[Way]:
+        """As a `try` runs where nothing is raised, and where one of its clauses catches it."""
+        body = [*node.body, *node.orelse, *node.finalbody]
+        yield from self.block(function, body, way, depth)
+        if not self.matters(function, node):
+            return
+        *before, last = node.body
+        raised = way  # what the last statement was to bind is not bound
+        for inner in (*before, *((last,) if last.__class__ in COMPOUND else ())):
+            raised = self.blurred(function, inner, raised)
+        for handler in node.handlers:
+            if _asks_what_there_is(handler):
+                continue
+            caught = shorten(handler.type) if handler.type is not None else "an exception"
+            inside = replace(raised, tests=(*raised.tests, f"{caught} is caught"))
+            if handler.name is not None:
+                inside = replace(inside, env={**inside.env, handler.name: Value()})
+            yield from self.block(function, [*handler.body, *node.finalbody], inside, depth)
+
+    def cases(self, function: Function, node: ast.Match, way: Way, depth: int) -> Iterator[Way]:
+        """Each case of a `match`, or all at once where none matters."""
+        if not self.matters(function, node):
+            yield self.blurred(function, node, way)
+            return
+        past = [way]
+        for case in node.cases:
+            (edge, *_) = function.graph.at(case)[0].before
+            if edge.test is not None and edge.holds:
+                test = edge.test
+                inside = [w for before in past for w in self.when(function, test, True, before)]
+                past = [w for before in past for w in self.when(function, test, False, before)]
+            else:
+                bound = {name: Value() for name in captured(case)}
+                inside = [replace(w, env={**w.env, **bound}) for w in past]
+                if case.guard is not None:
+                    inside = [w for b in inside for w in self.when(function, case.guard, True, b)]
+            for w in inside:
+                yield from self.block(function, case.body, w, depth)
+            if case.guard is None and always_matches(case.pattern):
+                return
+        yield from past
 
     def result(self, function: Function, node: ast.Return, value: Value) -> Value:
         """What is returned; of one value with the place, a helper's where it is handed on as is."""
@@ -177,7 +237,7 @@ class Walk:
     def branch(self, function: Function, node: ast.If, way: Way, depth: int) -> Iterator[Way]:
         """Both sides of a test, or both at once where neither matters."""
         if not self.matters(function, node):
-            yield self.blurred(node, way)
+            yield self.blurred(function, node, way)
             return
         for side, holds in ((node.body, True), (node.orelse, False)):
             for inside in self.when(function, node.test, holds, way):
@@ -210,20 +270,22 @@ class Walk:
             yield replace(way, under=under, tests=tests, asked=(*way.asked, test))
 
     def is_doubt(self, function: Function, test: ast.expr, holds: bool, way: Way) -> bool:
-        """Whether the test finds None what a call returned of which nothing is known.
+        """Whether the test finds less than there may be in what nothing is known of.
 
-        That code is ready for a None does not say that there is one.
+        That is what a call returned, and what is handed on among others. That code is ready for a
+        None, or for no tuple, does not say that there is one.
         """
-        tested = null_test(test)
-        if tested is None or tested[1] is not holds or len(tested[0]) != 1:
-            return False
-        name = str(tested[0][0])
+        if any(way.env[name].untold for name in names(test) if name in way.env):
+            return True
+        name, full = hoped(test) or ("", holds)
         found = way.env.get(name)
         return (
-            found is not None
+            full is not holds
+            and found is not None
             and name not in function.parameters
             and found.state is State.UNKNOWN
             and found.meaning is None
+            and (null_test(test) is not None or name in self.relevant(function))
         )
 
     def truth(self, function: Function, test: ast.expr, way: Way) -> bool | None:
@@ -258,7 +320,8 @@ class Walk:
         """Whether a statement can leave the function or set what it returns."""
         relevant = self.relevant(function)
         return any(
-            isinstance(inner, (ast.Return, ast.Raise))
+            isinstance(inner, (ast.Return, ast.Raise, ast.Assert))
+            or self.is_last(function, inner)
             or (
                 isinstance(inner, ast.Name)
                 and isinstance(inner.ctx, ast.Store)
@@ -287,25 +350,18 @@ class Walk:
             self._relevant[function] = frozenset(names)
         return self._relevant[function]
 
-    def blurred(self, node: ast.stmt, way: Way) -> Way:
-        """Past a statement that is not followed: what it may set is unknown."""
-        names = {
-            inner.id
-            for inner in walk(node)
-            if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store)
-        }
-        return replace(way, env={**way.env, **{name: Value() for name in names}}) if names else way
+    def blurred(self, function: Function, node: ast.AST, way: Way) -> Way:
+        """Past what is not followed: what it may set is unknown."""
+        stored = _stored(node)
+        if function.nonlocals and any(isinstance(inner, ast.Call) for inner in walk(node)):
+            stored |= function.nonlocals
+        return replace(way, env={**way.env, **{n: Value() for n in stored}}) if stored else way
 
     def assign(
         self, function: Function, targets: list[ast.expr], value: ast.expr, way: Way, depth: int
     ) -> Iterator[Way]:
         """Past an assignment."""
-        stored = {
-            n.id
-            for target in targets
-            for n in walk(target)
-            if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
-        }
+        stored = {name for target in targets for name in _stored(target)}
         if not stored & self.relevant(function):
             env = dict(way.env)
             for target in targets:
@@ -410,7 +466,7 @@ class Walk:
         callee = self.dispatch.callee(function, call)
         if callee is None or depth >= _DEPTH:
             single = callee is None and _is_tensor(function, call)
-            yield Value(single=single), self.called(call, callee, way)
+            yield Value(single=single), self.blurred(function, call, way)
             return
         given = {
             name: self.passed(function, callee, call, name, way)
@@ -419,16 +475,9 @@ class Walk:
         for inside in list(self.ways(callee, given, depth + 1)):
             under = (*way.under, *inside.under)
             if inside.returned is not None and can_hold(under):
-                after = self.called(call, callee, way)
+                after = self.blurred(function, call, way)
                 tests, asked = (*way.tests, *inside.tests), (*way.asked, *inside.asked)
                 yield inside.returned, replace(after, under=under, tests=tests, asked=asked)
-
-    def called(self, call: ast.Call, callee: Function | None, way: Way) -> Way:
-        """After a call: a nested function may have set variables of this one."""
-        if callee is None or callee.outer is None:
-            return way
-        shared = [n for s in callee.homes if isinstance(s, ast.Nonlocal) for n in s.names]
-        return replace(way, env={**way.env, **{name: Value() for name in shared}})
 
     def passed(
         self, function: Function, callee: Function, call: ast.Call, name: str, way: Way
@@ -436,10 +485,12 @@ class Walk:
         """What a call gives a parameter."""
         node = argument(callee, call, name)
         if node is None:
-            return Value()
+            return Value(untold=_passes_others(call))
         where = callee if node is default(callee, name) else function
         if isinstance(node, ast.Name) and node.id in way.env:
-            return way.env[node.id]
+            found = way.env[node.id]
+            known = self.truth(function, node, way) if found.truth is None else found.truth
+            return replace(found, truth=known)
         if isinstance(node, ast.Constant):
             return next(self.value(where, node, way, _DEPTH))[0]
         truth = self.known(where, node, bool(self.closely))
@@ -462,9 +513,35 @@ def _carried(value: ast.expr) -> Iterator[str]:
         yield from _carried(value.func)
 
 
+def _stored(node: ast.AST) -> set[str]:
+    """The variables that `node` gives a value, or whose elements it does."""
+    found: set[str] = set()
+    for inner in walk(node):
+        if isinstance(inner, ast.Subscript) and isinstance(inner.ctx, ast.Store):
+            inner = inner.value
+        elif not (isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store)):
+            continue
+        if isinstance(inner, ast.Name):
+            found.add(inner.id)
+    return found
+
+
+def _asks_what_there_is(handler: ast.ExceptHandler) -> bool:
+    """Whether a clause is for what another release, or another object, lacks."""
+    return handler.type is not None and names(handler.type) <= _MISSING
+
+
+def _passes_others(call: ast.Call) -> bool:
+    return any(isinstance(given, ast.Starred) for given in call.args) or any(
+        keyword.arg is None for keyword in call.keywords
+    )
+
+
 def _bind(target: ast.expr, value: Value, env: dict[str, Value]) -> None:
     if isinstance(target, ast.Name):
         env[target.id] = value
+    elif isinstance(target, ast.Subscript):
+        env.update({name: Value() for name in _stored(target)})
     elif isinstance(target, (ast.Tuple, ast.List)):
         starred = any(isinstance(e, ast.Starred) for e in target.elts)
         for index, element in enumerate(target.elts):

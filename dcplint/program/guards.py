@@ -87,7 +87,7 @@ class Guards:
             return None
         if not isinstance(right.value, int):
             return None
-        outcomes = {_compare(size, operator, right.value) for size in sizes}
+        outcomes = {compare(size, operator, right.value) for size in sizes}
         return outcomes.pop() if len(outcomes) == 1 else None
 
     def is_size(self, node: ast.expr) -> bool:
@@ -241,7 +241,8 @@ def _mirrored(operator: ast.cmpop) -> ast.cmpop:
     return pairs[type(operator)]() if type(operator) in pairs else operator
 
 
-def _compare(left: int, operator: ast.cmpop, right: int) -> bool | None:
+def compare(left: int, operator: ast.cmpop, right: int) -> bool | None:
+    """How two numbers compare; None where it is no comparison of numbers."""
     if isinstance(operator, (ast.Eq, ast.Is)):
         return left == right
     if isinstance(operator, (ast.NotEq, ast.IsNot)):
