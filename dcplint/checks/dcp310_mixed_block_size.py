@@ -53,31 +53,35 @@ The scheduler of an engine with DCP on, and a request whose last block is not fu
 
 ## Known limits
 Sizes, numbers of tokens and ids of blocks are known where the pack names them, through variables,
-attributes, parameters and loops, not through lists, dictionaries and `getattr`. Blocks that a
-storage of its own counts are its own business: only ids that the engine handed out tell. Where a
-class, or what makes its instances, refuses DCP, nothing is said. Kernels' page sizes, slot mappings
-and widths of block tables are left alone: [why](../field-notes.md#block-geometry).
+attributes, fields of records, parameters, results and loops, not through dictionaries, `partial`,
+`replace` and `getattr`. Only factors that stand side by side are compared: a product of three may
+be of anything. Ids that a function is handed under a name of its own are not looked for. Blocks
+that a storage of its own counts are its own business: only ids that the engine handed out tell.
+Where a class, or what makes its instances, refuses DCP, nothing is said. Kernels' page sizes, slot
+mappings and widths of block tables are left alone: [why](../field-notes.md#block-geometry).
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from dcplint.checks.base import Context, Rule
 from dcplint.checks.length_evidence import trail
 from dcplint.contracts.model import BlockFact
-from dcplint.facts.expressions import shorten
+from dcplint.facts.expressions import dotted_name, shorten
 from dcplint.facts.positions import position
 from dcplint.findings.model import Evidence, Finding, Location, Role, Severity
+from dcplint.flow.conditions import Path
+from dcplint.flow.dataclasses import constructor_argument
 from dcplint.flow.definitions import bindings
-from dcplint.flow.functions import CallSite, Function, argument, callee_name
+from dcplint.flow.functions import CallSite, Function, argument, callee_name, given_once
 from dcplint.flow.graph import Node
 from dcplint.program.symbols import ClassSymbol
 from dcplint.source.location import Tree
 from dcplint.source.tree import walk
-from dcplint.units.blocks import Counts, Known, quotient
+from dcplint.units.blocks import Counts, Given, Known, bounds_of_range, quotient
 from dcplint.units.operations import summands
 
 RULE = Rule(
@@ -119,12 +123,12 @@ def _is_refused(context: Context, function: Function, steps: int = 2) -> bool:
     if owner is None or not steps:
         return False
     made = scenario.lookup.constructor(owner)
-    if made is not None and made.graph.end not in scenario.reachable(made):
+    if made is not None and not scenario.returns(made):
         return True
     sites = list(scenario.lookup.constructions(owner))
     return bool(sites) and all(
         not scenario.can_run(site.function, site.statement)
-        or site.function.graph.end not in scenario.reachable(site.function)
+        or not scenario.returns(site.function)
         or (site.function.owner is not owner and _is_refused(context, site.function, steps - 1))
         for site in sites
     )
@@ -134,70 +138,105 @@ def _is_refused(context: Context, function: Function, steps: int = 2) -> bool:
 
 
 def _counted(context: Context) -> Iterator[Finding]:
-    for function in context.blocks.dividing():
-        counts = {c.node: c for c in _counts(context, function)}
-        for statement, nodes in function.own_nodes.items() if counts else ():
-            for node in nodes:
-                if isinstance(node, ast.Subscript):
-                    yield from _cut(context, function, statement, node, counts)
+    counted: set[ast.expr] = set()
+    for function in context.blocks.cutting():
+        held = _holding(function, context.blocks.ids)
+        for statement in {s: None for name in held for s in function.mentions.get(name, ())}:
+            for node in function.own_nodes[statement]:
+                cut = _cut(node)
+                if cut is not None and not held.isdisjoint(map(_last, walk(cut.ids))):
+                    yield from _miscounts(context, function, statement, cut, counted)
+
+
+@dataclass(frozen=True, slots=True)
+class _Cut:
+    """An expression that takes a part of a list, and the numbers that say which."""
+
+    node: ast.expr
+    ids: ast.expr
+    bounds: list[ast.expr]
+
+
+def _cut(node: ast.AST) -> _Cut | None:
+    if isinstance(node, ast.Subscript):
+        return _Cut(node, node.value, [node.slice])
+    if isinstance(node, ast.Call) and callee_name(node) == "islice" and node.args:
+        return _Cut(node, node.args[0], node.args[1:3])
+    return None
 
 
 @dataclass(frozen=True, slots=True)
 class _Count:
     """A quotient of the sequence's tokens by those that one rank holds of a block."""
 
+    function: Function
     node: ast.expr
     divisor: ast.expr
     tokens: Known
     size: Known
 
 
-def _counts(context: Context, function: Function) -> Iterator[_Count]:
-    known, may_be_size = context.blocks.known, context.blocks.may_be_size
-    for statement, nodes in _cutting(function, context.blocks.ids).items():
-        for node in nodes:
-            divided = quotient(node)
-            if divided is None or not may_be_size(function, divided[1]):
+def _miscounts(
+    context: Context, function: Function, statement: ast.stmt, cut: _Cut, counted: set[ast.expr]
+) -> Iterator[Finding]:
+    """The findings on ids of blocks that are indexed or cut by such quotients, each once."""
+    for at in function.graph.at(statement)[:1]:
+        places = [
+            p for bound in cut.bounds for p in _quotients(context, (function, at, bound), _STEPS)
+        ]
+        for place in dict.fromkeys(places):
+            count = _count(context, place) if place[2] not in counted else None
+            held = context.blocks.known(function, at, cut.ids) if count is not None else None
+            if count is None or held is None or held.counts is not Counts.BLOCK_IDS:
                 continue
-            for at in function.graph.at(statement)[:1]:
-                size = known(function, at, divided[1])
-                if size is None or size.counts is not Counts.RANK_BLOCK:
-                    continue
-                parts = [p for p in summands(divided[0]) if not isinstance(p, ast.Constant)]
-                found = [known(function, at, part) for part in parts]
-                tokens = [k for k in found if k is not None and k.counts is Counts.SEQUENCE]
-                # What rounds up adds the size.
-                rest = [k for k in found if k is None or k.counts is not Counts.SEQUENCE]
-                if tokens and all(k is not None and k.counts is size.counts for k in rest):
-                    yield _Count(node, divided[1], tokens[0], size)
+            counted.add(place[2])
+            if _can_run(context, function, statement):
+                yield _miscounted(context, function, cut, count)
 
 
-def _cutting(function: Function, ids: frozenset[str]) -> dict[ast.stmt, list[ast.expr]]:
-    """The expressions that may go into what ids are indexed or cut by, as far as names tell."""
-    found: dict[ast.stmt, list[ast.expr]] = {}
-    names: set[str] = set()
-    followed: set[ast.stmt] = set()
+def _count(context: Context, place: Given) -> _Count | None:
+    function, at, node = place
+    divided = quotient(node)
+    if divided is None or not context.blocks.may_be_size(function, divided[1]):
+        return None
+    size = context.blocks.known(function, at, divided[1])
+    if size is None or size.counts is not Counts.RANK_BLOCK:
+        return None
+    if size.fact.whole and _is_asked(context, place, divided[1]):
+        return None
+    parts = [p for p in summands(divided[0]) if not isinstance(p, ast.Constant)]
+    found = [context.blocks.known(function, at, part) for part in parts]
+    tokens = [k for k in found if k is not None and k.counts is Counts.SEQUENCE]
+    # What rounds up adds the size.
+    rest = [k for k in found if k is None or k.counts is not Counts.SEQUENCE]
+    if not tokens or not all(k is not None and k.counts is size.counts for k in rest):
+        return None
+    return _Count(function, node, divided[1], tokens[0], size)
 
-    def take(statement: ast.stmt, node: ast.expr) -> None:
-        inner = [part for part in walk(node) if isinstance(part, ast.expr)]
-        found[statement] = list(dict.fromkeys((*found.get(statement, ()), *inner)))
-        names.update(part.id for part in inner if isinstance(part, ast.Name))
 
-    held = _holding(function, ids)
-    for statement in {s: None for name in held for s in function.mentions.get(name, ())}:
-        for node in function.own_nodes[statement]:
-            if isinstance(node, ast.Subscript) and held.intersection(map(_last, walk(node.value))):
-                take(statement, node.slice)
-    for _ in range(_STEPS):
-        for statement in function.own_nodes:
-            value = getattr(statement, "value", None)
-            if statement in followed or not isinstance(value, ast.expr):
-                continue
-            places = function.graph.at(statement)
-            if any(bound in names for at in places for bound, _ in bindings(at)):
-                followed.add(statement)
-                take(statement, value)
-    return found
+def _is_asked(context: Context, place: Given, size: ast.expr) -> bool:
+    """Whether a test around a division asks for the kind of the group whose size it divides by."""
+    function, at, _ = place
+    statement = at.statement if at is not None else None
+    spoken = {n.id for n in walk(size) if isinstance(n, ast.Name)}
+    spoken |= {
+        n.id
+        for name in spoken
+        for value, _, _ in context.blocks.definitions(function, at, name)
+        if value is not None
+        for n in walk(value)
+        if isinstance(n, ast.Name)
+    }
+    while isinstance(statement, ast.stmt) and statement in function.homes:
+        statement = function.homes[statement].parent
+        tests = [getattr(statement, "test", None), getattr(statement, "subject", None)]
+        for test in filter(None, tests):
+            named = [n.id for n in walk(test) if isinstance(n, ast.Name)]
+            given = [value for name in named if (value := given_once(function, name)) is not None]
+            asked = (n for part in (test, *given) for n in walk(part))
+            if any(isinstance(n, ast.Name) and n.id in spoken for n in asked):
+                return True
+    return False
 
 
 def _holding(function: Function, ids: frozenset[str]) -> set[str]:
@@ -221,59 +260,57 @@ def _last(node: ast.AST) -> str:
     return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
 
 
-def _cut(
-    context: Context,
-    function: Function,
-    statement: ast.stmt,
-    ids: ast.Subscript,
-    counts: Mapping[ast.expr, _Count],
-) -> Iterator[Finding]:
-    """The findings on ids of blocks that are indexed or cut by such quotients."""
-    for at in function.graph.at(statement)[:1]:
-        for node in dict.fromkeys(_bounds(context, function, at, ids.slice, _STEPS)):
-            held = context.blocks.known(function, at, ids.value) if node in counts else None
-            if held is not None and held.counts is Counts.BLOCK_IDS:
-                if _can_run(context, function, statement):
-                    yield _miscounted(context, function, ids, counts[node])
-
-
-def _bounds(
-    context: Context, function: Function, at: Node, node: ast.expr, steps: int
-) -> Iterator[ast.expr]:
-    """The quotients that bounds and indices are, with what is added or taken off."""
-    parts: list[tuple[Node, ast.expr | None]] = []
+def _quotients(context: Context, given: Given, steps: int) -> Iterator[Given]:
+    """The quotients that a bound or an index is, with what is added or taken off."""
+    function, at, node = given
+    blocks = context.blocks
+    parts: list[tuple[Node | None, ast.expr | None]] = []
     if quotient(node) is not None:
-        yield node
+        yield given
     elif isinstance(node, ast.Slice):
         parts = [(at, node.lower), (at, node.upper)]
+    elif isinstance(node, ast.UnaryOp):
+        parts = [(at, node.operand)]
     elif isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
         parts = [(at, node.left), (at, node.right)]
     elif isinstance(node, ast.Call) and callee_name(node) in _BOTH:
-        parts = [(at, given) for given in node.args]
+        parts = [(at, part) for part in node.args]
     elif isinstance(node, ast.Name) and steps:
-        steps -= 1
-        for value, place, path in context.blocks.definitions(function, at, node.id):
-            if not path:
-                parts.append((place, value))
+        for element in blocks.elements(function, at, node.id):
+            if element.source is not None:
+                parts += [(element.at, bound) for bound in bounds_of_range(element.source)]
+        for value, before, path in blocks.definitions(function, at, node.id):
+            if value is not None and _is_whole_part(value, path):
+                parts.append((before, value))
+    elif isinstance(node, (ast.Attribute, ast.Call)) and steps:
+        for where, value in blocks.scenario.meanings(function, node):
+            yield from _quotients(context, (where, None, value), steps - 1)
     for place, part in parts:
         if part is not None:
-            yield from _bounds(context, function, place, part, steps)
+            left = steps - isinstance(node, ast.Name)
+            yield from _quotients(context, (function, place, part), left)
 
 
-def _miscounted(context: Context, function: Function, ids: ast.Subscript, count: _Count) -> Finding:
+def _is_whole_part(value: ast.expr, path: Path) -> bool:
+    """Whether an assignment gives a value, or of `divmod()` the quotient."""
+    divides = isinstance(value, ast.Call) and callee_name(value) == "divmod"
+    return path == ((0,) if divides else ())
+
+
+def _miscounted(context: Context, function: Function, cut: _Cut, count: _Count) -> Finding:
     return RULE.finding(
-        f"`{function.qualname}` counts blocks by `{shorten(count.node)}`: "
+        f"`{count.function.qualname}` counts blocks by `{shorten(count.node)}`: "
         f"`{shorten(count.divisor)}` is how many tokens one rank holds of a block, and under DCP "
-        f"each of `{shorten(ids.value)}` stands for as many times that of the sequence's tokens as "
+        f"each of `{shorten(cut.ids)}` stands for as many times that of the sequence's tokens as "
         "there are ranks",
-        context.program.location(function.module, position(count.node)),
-        symbol=function.qualname,
+        context.program.location(count.function.module, position(count.node)),
+        symbol=count.function.qualname,
         evidence=(
             *trail(context, count.size),
             *trail(context, count.tokens),
             Evidence(
-                f"{function.qualname}: `{shorten(ids)}` takes as many",
-                context.program.location(function.module, position(ids)),
+                f"{function.qualname}: `{shorten(cut.node)}` takes as many",
+                context.program.location(function.module, position(cut.node)),
                 Role.CONTEXT,
             ),
         ),
@@ -286,6 +323,8 @@ def _miscounted(context: Context, function: Function, ids: ast.Subscript, count:
 def _multiplied(context: Context) -> Iterator[Finding]:
     for function in context.blocks.multiplying():
         for statement, nodes in function.own_nodes.items():
+            if isinstance(statement, ast.AugAssign):
+                nodes = (*nodes, context.blocks.result(statement))
             for node in nodes:
                 if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
                     sides = ((node.left, node.right), (node.right, node.left))
@@ -299,6 +338,8 @@ def _product(
     context: Context, function: Function, statement: ast.stmt, node: ast.BinOp, side: ast.expr
 ) -> Iterator[Finding]:
     for at in function.graph.at(statement):
+        if isinstance(side, ast.Attribute) and dotted_name(side) in dict(bindings(at)):
+            return  # what is known of an attribute is what it is set to here
         known = context.blocks.known(function, at, side)
         if known is None or not _can_run(context, function, statement):
             continue
@@ -318,7 +359,10 @@ def _product(
 
 
 def _is_any_group(context: Context, function: Function, at: Node, size: ast.expr) -> bool:
-    """Whether a loop takes a size from all groups of a model in turn, and asks none what it is."""
+    """Whether a loop takes a size from all groups of a model in turn, and nothing asks what it is.
+
+    Neither of the group that it is at, nor of the groups as a whole.
+    """
     blocks = context.blocks
     for _ in range(_STEPS):
         if not isinstance(size, ast.Name):
@@ -336,6 +380,7 @@ def _is_any_group(context: Context, function: Function, at: Node, size: ast.expr
         return False  # known to be of one kind
     loops: dict[ast.stmt, None] = {}
     spoken: set[str] = set()
+    gone_through: set[str | None] = set()
     names = [(n.id, at) for n in walk(size.value) if isinstance(n, ast.Name)]
     for name, place in names:  # grows as it is read
         if name in spoken:
@@ -344,6 +389,7 @@ def _is_any_group(context: Context, function: Function, at: Node, size: ast.expr
         if any(element.filtered for element in elements):
             return False
         for element in elements:
+            gone_through.add(dotted_name(element.iterable))
             if element.at is not None and isinstance(element.at.statement, ast.stmt):
                 loops[element.at.statement] = None
                 spoken.add(name)
@@ -351,30 +397,38 @@ def _is_any_group(context: Context, function: Function, at: Node, size: ast.expr
             if value is not None and not elements:
                 spoken.add(name)
                 names += [(n.id, before) for n in walk(value) if isinstance(n, ast.Name)]
+    gone_through.discard(None)
+    asked = [(part, inside) for test, inside in _tests(function, loops) for part in walk(test)]
     return bool(loops) and not any(
-        isinstance(part, ast.Name) and part.id in spoken
-        for test in _tests(function, loops)
-        for part in walk(test)
+        (inside and isinstance(part, ast.Name) and part.id in spoken)
+        or (isinstance(part, ast.expr) and dotted_name(part) in gone_through)
+        for part, inside in asked
     )
 
 
-def _tests(function: Function, loops: Collection[ast.stmt]) -> Iterator[ast.AST]:
-    """What is asked in the rounds of some loops, or comprehensions of statements."""
+def _tests(function: Function, loops: Collection[ast.stmt]) -> Iterator[tuple[ast.AST, bool]]:
+    """What a function asks, and whether it does in the rounds of some loops.
+
+    Comprehensions are loops of their statements.
+    """
     for statement, nodes in function.own_nodes.items():
         around: ast.stmt | None = statement
         while around is not None and around not in loops:
             around = function.homes[around].parent
-        if around is None:
-            continue
-        if isinstance(statement, (ast.If, ast.While, ast.Assert)):
-            yield statement.test
-        elif isinstance(statement, ast.Match):
-            yield statement.subject
-        for node in nodes:
-            if isinstance(node, ast.IfExp):
-                yield node.test
-            elif isinstance(node, ast.BoolOp):
-                yield node
+        for test in _tests_of(statement, nodes):
+            yield test, around is not None
+
+
+def _tests_of(statement: ast.stmt, nodes: Collection[ast.AST]) -> Iterator[ast.AST]:
+    if isinstance(statement, (ast.If, ast.While, ast.Assert)):
+        yield statement.test
+    elif isinstance(statement, ast.Match):
+        yield statement.subject
+    for node in nodes:
+        if isinstance(node, ast.IfExp):
+            yield node.test
+        elif isinstance(node, ast.BoolOp):
+            yield node
 
 
 def _whole(context: Context, function: Function, node: ast.BinOp, known: Known) -> Finding:
@@ -439,16 +493,18 @@ def _takers(context: Context, fact: BlockFact) -> Iterator[CallSite]:
 
 def _passed(context: Context, site: CallSite, fact: BlockFact) -> ast.expr | None:
     universe, call = context.blocks.universe, site.call
-    wanted = fact.name or fact.argument
+    if not fact.method:
+        built = context.blocks.scenario.lookup.built(site.function, call)
+        return constructor_argument(universe, call, built, fact.name) if built else None
     for keyword in call.keywords:
-        if keyword.arg == wanted:
+        if keyword.arg == fact.argument:
             return keyword.value
     record = universe.program.linker.absolute(fact.record)
-    if not fact.method or not isinstance(record, ClassSymbol):
+    if not isinstance(record, ClassSymbol):
         return None
     method = universe.program.method(record, fact.method)
     callee = universe.function(method.owner.module, method.facts) if method else None
-    return argument(callee, call, wanted) if callee is not None else None
+    return argument(callee, call, fact.argument) if callee is not None else None
 
 
 def _misplaced(

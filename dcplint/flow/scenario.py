@@ -24,6 +24,7 @@ from dcplint.program.guards import Guards
 from dcplint.program.symbols import ClassSymbol
 
 _DEPTH = 8
+_HELPERS = 2  # functions that a function calls, and that those call
 _LINKS = 40  # names in terms of names, for one that holds a size, a rank or a group
 
 Meaning = tuple[Function, ast.expr]
@@ -66,6 +67,23 @@ class Scenario:
             self._reachable[function] = set(function.graph.nodes)  # while its tests are evaluated
             self._reachable[function] = function.graph.reachable(self._taker(function))
         return self._reachable[function]
+
+    def returns(self, function: Function, steps: int = _HELPERS) -> bool:
+        """Whether `function` can come to its end: neither it nor what it calls always raises."""
+        raising: set[Node] = set()
+        if steps:
+            for statement in function.homes:
+                call = statement.value if isinstance(statement, ast.Expr) else None
+                callees = (
+                    self.universe.callees(function, call) if isinstance(call, ast.Call) else ()
+                )
+                if callees and not any(self.returns(callee, steps - 1) for callee in callees):
+                    raising.update(function.graph.at(statement))
+        takes = self._taker(function)
+        reachable = function.graph.reachable(
+            lambda edge: edge.source not in raising and takes(edge)
+        )
+        return function.graph.end in reachable
 
     def _taker(self, function: Function) -> Callable[[Edge], bool]:
         def takes(edge: Edge) -> bool:

@@ -20,8 +20,9 @@ _GIVEN = re.compile(
 )
 _FACTORS = re.compile(r"\b(\w+)\b(?=[\])\s]*(?<!\*)\*=?[\s(]*(?:\w+[.\[\]()]+)*(\w+))")
 _DIVIDES = re.compile(r"/[\s(]*(?:\w+[.\[\]]+)*(\w+)")
-_COUNTS = re.compile(r"\b(?:cdiv|ceil_div|div)\(([^;]{0,160})")
+_COUNTS = re.compile(r"\b(?:cdiv|ceil_div|div|divmod)\(([^;]{0,160})")
 _FUNCTION = re.compile(r"\n[ \t]*(?:async +)?def ")
+_CALLED = re.compile(r"(\w+)\(")
 _ROUNDS = 3  # names in terms of names
 _LINE = 400  # characters; longer lines are data
 
@@ -31,7 +32,8 @@ class Named:
     """The names that a module gives the sizes of blocks, and that of the group.
 
     Those are what lines call something that names one of the sizes, or what is called so, on the
-    right. What is a keyword of a call goes to a parameter of that name.
+    right. What is a keyword of a call goes to a parameter of that name, and what is returned to the
+    name of the function.
     """
 
     text: str
@@ -64,6 +66,18 @@ class Named:
         counted = "\n".join(_COUNTS.findall(text))
         return not self.blocks.isdisjoint(_DIVIDES.findall(text) + _NAME.findall(counted))
 
+    def counts(self, text: str) -> bool:
+        """Whether a function seems to divide by the size of a block, or to call one that does."""
+        return self.divides(text) or not self._counters.isdisjoint(_CALLED.findall(text))
+
+    @cached_property
+    def _counters(self) -> frozenset[str]:
+        """The functions of the module that seem to divide by the size of a block."""
+        if not self.divides(self.text):
+            return frozenset()
+        found = (_NAME.match(f) for f in _FUNCTION.split(self.text)[1:] if self.divides(f))
+        return frozenset(match[0] for match in found if match is not None)
+
 
 def _closed(text: str, names: frozenset[str]) -> frozenset[str]:
     latest = names
@@ -93,7 +107,16 @@ def _lines(text: str, names: Iterable[str]) -> Iterator[str]:
                 line = text[start:end]
                 if "=" in line or "for " in line:
                     yield line
+                before, returned, value = line.partition("return ")
+                if returned and not before.strip():
+                    yield f"{_defined_before(text, at)} = {value.partition('=')[0]}"
             at = text.find(name, end)
+
+
+def _defined_before(text: str, position: int) -> str:
+    """The name of the function that begins last before a position."""
+    found = _NAME.search(text, text.rfind("def ", 0, position) + len("def "))
+    return found[0] if found is not None else ""
 
 
 def _around(text: str, names: Iterable[str]) -> Iterator[str]:
@@ -124,8 +147,10 @@ def block_sizes(pack: Pack) -> frozenset[str]:
 
 
 def block_ids(pack: Pack) -> frozenset[str]:
-    """The attributes that hold ids of blocks, and the methods that return some."""
-    return frozenset(f.name or f.method for f in pack.blocks if f.counts == "block-ids")
+    """The attributes and arguments that hold ids of blocks, and the methods that return some."""
+    return frozenset(
+        f.name or f.argument or f.method for f in pack.blocks if f.counts == "block-ids"
+    )
 
 
 def _takers(pack: Pack) -> frozenset[str]:
@@ -153,7 +178,7 @@ def blocked_modules(index: Index, modules: Modules, contract: Contract) -> Itera
 
 
 def _counts(text: str, names: Named, ids: re.Pattern[str]) -> bool:
-    """Whether a function gets ids of blocks and seems to divide by the size of one."""
+    """Whether a function gets ids of blocks and seems to count them by the size of one."""
     if not ids.search(text) or not names.divides(text):
         return False
-    return any(names.divides(f) for f in _FUNCTION.split(text) if ids.search(f))
+    return any(names.counts(f) for f in _FUNCTION.split(text) if ids.search(f))

@@ -17,17 +17,19 @@ from functools import cached_property
 from dcplint.contracts.model import BlockFact
 from dcplint.facts.expressions import dotted_name, shorten
 from dcplint.flow.conditions import Path, dumped
+from dcplint.flow.dataclasses import constructor_argument, is_record
 from dcplint.flow.definitions import definitions_at
 from dcplint.flow.functions import Function, argument, callee_name, fits
 from dcplint.flow.graph import Node, Role
 from dcplint.flow.listing import Classes
 from dcplint.flow.scenario import Scenario
-from dcplint.flow.types import annotated, attribute_settings
+from dcplint.flow.types import annotated, attribute_settings, narrowed
 from dcplint.flow.universe import Universe
 from dcplint.program.blocked import Named, block_ids
 from dcplint.program.symbols import ClassSymbol, Module
+from dcplint.source.tree import walk
 from dcplint.units.lattice import Mark
-from dcplint.units.operations import DIVIDING, operands
+from dcplint.units.operations import DIVIDING, loaded, operands
 from dcplint.units.owners import declared, owners
 
 _DEPTH = 8  # values in terms of values
@@ -36,7 +38,9 @@ _LINKS = 6  # classes by way of others
 _SAME = frozenset({"int", "cast"})  # calls that give their last argument
 _EITHER = frozenset({"min", "max"})
 _ROUNDING = frozenset({"ceil", "floor", "int", "round"})
+_RANGES = frozenset({"range", "np.arange", "numpy.arange", "torch.arange"})
 _PAIRING = frozenset({"zip", "enumerate"})
+_LISTING = frozenset({"list", "tuple", "array", "asarray", "tensor", "as_tensor"})
 _TRAIL = 6
 
 
@@ -100,6 +104,7 @@ class Blocks:
 
     scenario: Scenario
     _named: dict[Module, Named] = field(default_factory=dict)
+    _results: dict[ast.AugAssign, ast.BinOp] = field(default_factory=dict)
     _memo: dict[object, Known | None] = field(default_factory=dict)
     _active: set[object] = field(default_factory=set)
     _comprehended: dict[Function, dict[str, list[Element]]] = field(default_factory=dict)
@@ -126,10 +131,10 @@ class Blocks:
         """The attributes that hold ids of blocks, and the methods that return some."""
         return block_ids(self.universe.program.contract.pack)
 
-    def dividing(self) -> Iterator[Function]:
-        """The functions that seem to divide by the size of a block, and get ids of blocks."""
+    def cutting(self) -> Iterator[Function]:
+        """The functions that get ids of blocks, and seem to count them by the size of one."""
         for index, (module, _, _, text) in enumerate(self.universe.entries):
-            if any(word in text for word in self.ids) and self._names(module).divides(text):
+            if any(word in text for word in self.ids) and self._names(module).counts(text):
                 yield from self.universe.functions_of(index)
 
     def may_be_size(self, function: Function, node: ast.expr) -> bool:
@@ -190,7 +195,9 @@ class Blocks:
         self, function: Function, at: Node | None, node: ast.expr, steps: int = _LINKS
     ) -> Classes:
         """The classes of `node`, or of its elements where it is a list; empty where not known."""
-        found = owners(self.universe, function, node)
+        here = at.statement if at is not None else None
+        found = narrowed(self.universe, function, here, node) if isinstance(here, ast.stmt) else ()
+        found = found or owners(self.universe, function, node)
         if found or not steps:
             return found
         steps -= 1
@@ -234,8 +241,12 @@ class Blocks:
         if isinstance(node, ast.NamedExpr):
             return self.known(function, at, node.value)
         if isinstance(node, ast.Subscript):
-            whole = self.known(function, at, node.value)
-            return whole if whole is not None and whole.counts is Counts.BLOCK_IDS else None
+            return _ids(self.known(function, at, node.value))
+        if isinstance(node, ast.ListComp):
+            (loop, *others) = node.generators
+            if others or loop.ifs or dotted_name(node.elt) != dotted_name(loop.target):
+                return None
+            return _ids(self.known(function, at, loop.iter))
         if isinstance(node, ast.BinOp):
             return self._computed(function, at, node)
         if isinstance(node, ast.Call):
@@ -284,6 +295,10 @@ class Blocks:
                 return Known(Counts(fact.counts), fact, (Mark(function, call, shorten(call)),))
         if name in _SAME and call.args and isinstance(call.func, ast.Name):
             return self.known(function, at, call.args[-1])
+        if bounds_of_range(call):
+            return self._within(function, at, call)
+        if name in _LISTING and call.args:
+            return _ids(self.known(function, at, call.args[0]))
         if name in _EITHER and isinstance(call.func, ast.Name):
             parts = [a for a in call.args if not isinstance(a, ast.Constant)]
             return _agreed(self.known(function, at, part) for part in parts)
@@ -326,8 +341,13 @@ class Blocks:
             if elements:
                 return _agreed(self._element(function, element) for element in elements)
             values = self._given(function, at, node.id)
+            if not values:
+                return self._unpacked(function, at, node.id)
         else:
-            values = [(where, None, n) for where, n in self.scenario.meanings(function, node)]
+            meant = self.scenario.meanings(function, node)
+            values = [(where, _evaluated(where, value), value) for where, value in meant]
+            if not values and isinstance(node, ast.Attribute):
+                values = list(self._constructed(function, at, node))
         known = _agreed(self.known(*value) for value in values)
         if known is None or isinstance(node, ast.Call):
             return known
@@ -337,8 +357,42 @@ class Blocks:
 
     def _element(self, function: Function, element: Element) -> Known | None:
         source = element.source
-        known = self.known(function, element.at, source) if source is not None else None
-        return known if known is not None and known.counts is Counts.BLOCK_IDS else None
+        if source is None:
+            return None
+        known = self.known(function, element.at, source)
+        return known if bounds_of_range(source) else _ids(known)
+
+    def _within(self, function: Function, at: Node | None, call: ast.Call) -> Known | None:
+        """What `range()` goes through: tokens, if it is as many."""
+        bounds = [b for b in bounds_of_range(call) if not isinstance(b, ast.Constant)]
+        known = _agreed(self.known(function, at, bound) for bound in bounds)
+        return known if known is not None and known.counts is Counts.SEQUENCE else None
+
+    def _unpacked(self, function: Function, at: Node | None, name: str) -> Known | None:
+        """What a variable is that assignments give a part of something: of ids of blocks, some."""
+        given = list(self.definitions(function, at, name))
+        return _agreed(
+            _ids(self.known(function, place, value)) if value is not None and path else None
+            for value, place, path in given
+        )
+
+    def _constructed(self, function: Function, at: Node | None, node: ast.Attribute) -> list[Given]:
+        """What all that make a record pass for one of its fields; nothing where it may change."""
+        lookup, values = self.scenario.lookup, list[Given]()
+        for symbol in self.classes(function, at, node.value):
+            sites = list(lookup.constructions(symbol))
+            if (
+                not sites
+                or not is_record(self.universe, symbol)
+                or lookup.stores(symbol, node.attr)
+            ):
+                return []
+            for site in sites:
+                passed = constructor_argument(self.universe, site.call, symbol, node.attr)
+                if passed is None:
+                    return []
+                values += [(site.function, place, passed) for place in site.nodes[:1]]
+        return values
 
     # Variables
 
@@ -362,7 +416,7 @@ class Blocks:
         """All that a variable can have been given before `at`; nothing where that is not known."""
         if at is None or name not in function.local_names:
             found = self.scenario.meanings(function, ast.Name(name, ast.Load()))
-            return [(where, None, value) for where, value in found]
+            return [(where, _evaluated(where, value), value) for where, value in found]
         values: list[Given] = []
         for value, place, path in self.definitions(function, at, name):
             if place.role is Role.ENTRY:
@@ -403,12 +457,21 @@ class Blocks:
                 continue
             seen.add(place)
             found = list(definitions_at(place, name))
-            if found:
+            if isinstance(place.statement, ast.AugAssign) and found:
+                yield self.result(place.statement), place, ()
+            elif found:
                 yield from found
             elif place.role is Role.ENTRY:
                 yield None, place, ()
             else:
                 queue += self._before(function, place)
+
+    def result(self, statement: ast.AugAssign) -> ast.BinOp:
+        """What `a *= b` gives `a`, as an expression."""
+        if statement not in self._results:
+            made = ast.BinOp(loaded(statement.target), statement.op, statement.value)
+            self._results[statement] = ast.copy_location(made, statement)
+        return self._results[statement]
 
     def _before(self, function: Function, node: Node) -> Iterator[Node]:
         reachable = self.scenario.reachable(function)
@@ -432,18 +495,42 @@ class Blocks:
 
 
 def quotient(node: ast.AST) -> tuple[ast.expr, ast.expr] | None:
-    """What is divided by what: by an operator or a function, rounded up or down."""
+    """What is divided by what: by an operator or a function, rounded up or down.
+
+    Of `divmod()`, the first part is the quotient.
+    """
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv):
         return node.left, node.right
     if isinstance(node, ast.Call):
         given = operands(node)
-        if callee_name(node) in DIVIDING and len(given) == 2:
+        if callee_name(node) in (*DIVIDING, "divmod") and len(given) == 2:
             return given[0], given[1]
         if callee_name(node) in _ROUNDING and len(node.args) == 1:
             inner = node.args[0]
             if isinstance(inner, ast.BinOp) and isinstance(inner.op, ast.Div):
                 return inner.left, inner.right
     return None
+
+
+def _evaluated(function: Function, node: ast.expr) -> Node | None:
+    """Where a function evaluates an expression of its own."""
+    for name in (n.id for n in walk(node) if isinstance(n, ast.Name)):
+        for statement in function.mentions.get(name, ()):
+            if any(inner is node for inner in function.own_nodes[statement]):
+                return next(iter(function.graph.at(statement)), None)
+    return None
+
+
+def bounds_of_range(node: ast.expr) -> list[ast.expr]:
+    """Where `range()` begins and ends; nothing for any other expression."""
+    if isinstance(node, ast.Call) and dotted_name(node.func) in _RANGES:
+        return node.args[:2]
+    return []
+
+
+def _ids(known: Known | None) -> Known | None:
+    """What is known of ids of blocks; of a number, nothing is known of its parts."""
+    return known if known is not None and known.counts is Counts.BLOCK_IDS else None
 
 
 def _targets(target: ast.expr, path: Path = ()) -> Iterator[tuple[str, Path]]:

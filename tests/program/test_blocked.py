@@ -54,3 +54,16 @@ def test_not_multiplied(line: str) -> None:
 )
 def test_divides(line: str, divides: bool) -> None:
     assert Named(line, CONTRACT).divides(line) is divides
+
+
+def test_counts_by_a_helper() -> None:
+    names = Named("def pages(n):\n    return n // c.block_size\n\ndef f(n):\n    pass\n", CONTRACT)
+    assert not names.counts("ids[:f(n)]")
+    assert not Named("def pages(n):\n    return n // chunk\n", CONTRACT).counts("ids[:pages(n)]")
+    text = f"\n{names.text}"
+    assert Named(text, CONTRACT).counts("ids[: self.pages(n)]")
+
+
+def test_sizes_that_are_returned() -> None:
+    text = "\ndef page(c):\n    return c.block_size\n"
+    assert Named(text, CONTRACT).divides("n // page(c)")
