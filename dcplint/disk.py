@@ -134,6 +134,11 @@ def skim(path: Path) -> bytes:
     return data
 
 
+def is_remembering() -> bool:
+    """Whether anybody wants to know what was read."""
+    return _seen is not None
+
+
 def learned(path: Path, question: Question, answer: str) -> None:
     """Have it remembered what a file that was skimmed answers to a question."""
     if _seen is not None:

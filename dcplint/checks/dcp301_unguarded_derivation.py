@@ -84,7 +84,7 @@ RULE = Rule(
 
 _CALLERS = 3  # callers of callers
 _CONSUMERS = frozenset({"impl", "builder"})
-_DIVIDES = re.compile(r"//|%|\bdivmod\(|\bcdiv\(|\bdiv\(")
+_DIVIDES = re.compile(r"//|%|divmod\(|div\(")
 
 Derivation = tuple[ast.stmt, ast.expr, ast.expr]
 """A statement, the expression in it that gives local lengths, and the lengths it takes."""

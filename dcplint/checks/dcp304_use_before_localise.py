@@ -73,7 +73,7 @@ RULE = Rule(
 )
 
 _LENGTHS = frozenset({Counts.SEQUENCE, Counts.CONTEXT, Counts.ROWS, Counts.OTHER})
-_DIVIDES = re.compile(r"//|\bcdiv\(|\bceil_div\(")
+_DIVIDES = re.compile(r"//|cdiv\(|ceil_div\(")
 _STEPS = 4  # variables in terms of variables
 
 

@@ -20,7 +20,7 @@ from dcplint.units.operations import KEEPING, loaded, operands
 from dcplint.units.proof import divided_late, piece_example, twice_example
 
 _WHOLE = re.compile(r"interleave\w*\)?\s*%")  # whether a chunk is a multiple of a ratio is asked
-_DIVIDED = re.compile(r"//|\b(?:floor_divide|div|divide)_?\(")
+_DIVIDED = re.compile(r"//|(?:floor_divide|div|divide)_?\(")
 _SMALLEST = frozenset({"min", "minimum"})
 _STEPS = 4  # variables in terms of variables
 _FLOORS = frozenset({"floor_divide", "div", "divide"})

@@ -28,7 +28,7 @@ from dcplint.program.symbols import ClassSymbol
 from dcplint.source.location import Tree
 from dcplint.source.tree import walk
 
-_NULL_TEST = re.compile(r"\bNone\b|\bor\b")
+_NULL_TEST = re.compile(r"None\b|[\s)\]]or\b")
 
 
 @dataclass(frozen=True, eq=False)

@@ -172,7 +172,8 @@ class Universe(Listing):
         for module in self.modules:
             for name, last in module.renamed:
                 found.setdefault(last, set()).add(name)
-        for index in self._spelled("import"):  # in the function itself
+        inside = {*self._spelled("import")}.intersection(self._spelled("as"))
+        for index in sorted(inside):  # a function that imports for itself
             for old, new in _IMPORTED_AS.findall(self.entries[index].text):
                 found.setdefault(old, set()).add(new)
         return found

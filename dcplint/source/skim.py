@@ -17,12 +17,14 @@ _SCAN, _ALIASES, _MENTION = "scan", "aliases", "mention"
 
 def scanned(path: str, scanner: Scanner, scan: Scan) -> None:
     """Have it remembered what a scan of a file gave."""
-    disk.learned(path, (_SCAN, *scanner.sought), _of_scan(scan))
+    if disk.is_remembering():
+        disk.learned(path, (_SCAN, *scanner.sought), _of_scan(scan))
 
 
 def aliased(path: str, scanner: Scanner, aliases: Pairs) -> None:
     """Have it remembered which aliases a scanner found in a file."""
-    disk.learned(path, (_ALIASES, *scanner.sought), _of_pairs(aliases))
+    if disk.is_remembering():
+        disk.learned(path, (_ALIASES, *scanner.sought), _of_pairs(aliases))
 
 
 def mentioned(path: str, words: Iterable[bytes], found: bool) -> None:
