@@ -19,6 +19,9 @@ def main(args: Sequence[str] | None = None) -> None:
 
     args: left out where the process is the command's own, and ends with it.
     """
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # whoever started the process had closed it
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w"))
     given = sys.argv[1:] if args is None else args
     ends = args is None and given[:1] == ["check"] and "--watch" not in given
     if ends:
@@ -51,8 +54,13 @@ def _kept(args: Sequence[str]) -> int | None:
     if kept is None:
         return None
     from dcplint.cli.streams import show
+    from dcplint.errors import UserError
 
-    return show(kept)
+    try:
+        return show(kept)
+    except UserError as error:
+        sys.stderr.write(f"error: {error}\n")
+        return 2
 
 
 def _ask(question: disk.Question, data: bytes) -> str | None:

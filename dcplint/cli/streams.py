@@ -7,6 +7,8 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
+from dcplint.errors import UserError
+
 if TYPE_CHECKING:
     from dcplint.cache import Kept
 
@@ -20,7 +22,10 @@ def show(kept: Kept) -> int:
 
 
 def write(text: str) -> None:
-    """Write to standard output. A reader that has left is no error."""
+    """Write to standard output. A reader that has left is no error.
+
+    Raises UserError where it cannot be written, as on a disk that is full.
+    """
     out = sys.stdout
     if isinstance(out, io.TextIOWrapper):
         # Paths may hold what the terminal's encoding does not.
@@ -28,6 +33,8 @@ def write(text: str) -> None:
     try:
         out.write(text)
         out.flush()
-    except BrokenPipeError:
+    except OSError as error:
         # Python flushes once more as it exits, which must not fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())
+        if not isinstance(error, BrokenPipeError):
+            raise UserError(f"the output cannot be written: {error.strerror}") from error

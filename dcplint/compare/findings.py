@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -31,15 +32,17 @@ class FindingChanges:
 def finding_changes(base: Iterable[Finding], head: Iterable[Finding]) -> FindingChanges:
     """Compare two runs. A finding is the same where code and fingerprint are.
 
-    What is left of a rule in one symbol on either side is the same too: its text was edited.
+    What is left of a rule in one symbol on either side is the same too: its text was edited. So is
+    what says the same of two symbols of one file: it was renamed.
     """
     before = {(f.code, f.fingerprint): f for f in base}
     after = {(f.code, f.fingerprint): f for f in head}
     pairs = [(before.pop(key), after.pop(key)) for key in list(after) if key in before]
-    for key, finding in list(after.items()):
-        edited = next((k for k, f in before.items() if _is_edited(f, finding)), None)
-        if edited is not None:
-            pairs.append((before.pop(edited), after.pop(key)))
+    for is_same in (_is_edited, _is_renamed):
+        for key, finding in list(after.items()):
+            same = next((k for k, f in before.items() if is_same(f, finding)), None)
+            if same is not None:
+                pairs.append((before.pop(same), after.pop(key)))
     pairs.sort(key=lambda pair: pair[1].sort_key())
     moved = tuple((a, b) for a, b in pairs if a.location.path != b.location.path)
     graver = tuple((a, b) for a, b in pairs if b.severity.rank < a.severity.rank)
@@ -54,3 +57,17 @@ def finding_changes(base: Iterable[Finding], head: Iterable[Finding]) -> Finding
 
 def _is_edited(one: Finding, other: Finding) -> bool:
     return bool(one.symbol) and (one.code, one.symbol) == (other.code, other.symbol)
+
+
+def _is_renamed(one: Finding, other: Finding) -> bool:
+    return (
+        (one.code, one.location.path) == (other.code, other.location.path)
+        and bool(one.symbol and other.symbol)
+        and _unnamed(one) == _unnamed(other)
+    )
+
+
+def _unnamed(finding: Finding) -> str:
+    """What a finding says, whatever its symbol is called."""
+    name = finding.symbol.rpartition(".")[2]
+    return re.sub(rf"\b(?:\w+\.)*{re.escape(name)}\b", "", finding.message)

@@ -28,7 +28,9 @@ class Matrix:
 
 def text(matrices: Sequence[Matrix], view: View) -> Iterator[str]:
     """One block per class, one line per capability, each with the place that says it."""
-    for matrix in matrices:
+    for index, matrix in enumerate(matrices):
+        if index:
+            yield ""
         yield view.paint(matrix.engine.title, bold=True)
         if not matrix.capabilities:
             yield from ("", _silent(matrix.engine))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from dcplint.findings.model import Severity
+from dcplint.findings.model import Applicability, Severity
 from dcplint.report.escape import printable
 from dcplint.report.model import Report
 from dcplint.report.view import SEVERITY_COLORS, View
@@ -23,6 +23,17 @@ def summary(report: Report) -> str:
         checked = f": nothing in {them} takes part in the attention of an engine that dcplint knows"
     accepted = f" ({report.accepted:,} in the baseline)" if report.accepted else ""
     return f"{found}{accepted} in {_plural(report.files, 'file')}{checked}."
+
+
+def fixable(report: Report) -> Iterator[str]:
+    """`Fixable: 2 with --fix and 1 more with --fix --unsafe-fixes.`, if any is."""
+    count = Counter(f.fix.applicability for f in report.findings if f.fix is not None)
+    safe, unsafe = count[Applicability.SAFE], count[Applicability.UNSAFE]
+    parts = [f"{safe:,} with --fix"] if safe else []
+    if unsafe:
+        parts.append(f"{unsafe:,}{' more' if safe else ''} with --fix --unsafe-fixes")
+    if parts:
+        yield f"Fixable: {_joined(parts)}."
 
 
 def statistics(report: Report, view: View) -> Iterator[str]:

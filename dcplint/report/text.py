@@ -9,7 +9,7 @@ from dcplint.findings.model import Confidence, Evidence, Finding, Location, Role
 from dcplint.report.escape import printable
 from dcplint.report.frame import frame
 from dcplint.report.model import Report
-from dcplint.report.summary import summary
+from dcplint.report.summary import fixable, summary
 from dcplint.report.view import SEVERITY_COLORS, View
 
 # Steps that carry the argument are shown with their source, the others in a line.
@@ -24,6 +24,7 @@ def render(report: Report, view: View) -> Iterator[str]:
         yield from _Block(report, view, finding).lines()
         yield ""
     if view.summary:
+        yield from fixable(report)
         codes = {finding.code for finding in report.findings}
         if codes:
             code = codes.pop() if len(codes) == 1 else "CODE"

@@ -43,6 +43,27 @@ def test_a_closed_pipe_is_no_error(project: Path) -> None:
         assert (result.returncode, result.stderr) == (0, b"")
 
 
+@pytest.mark.parametrize("closed", [1, 2])
+def test_a_stream_that_is_closed_is_no_error(closed: int, project: Path) -> None:
+    command = [sys.executable, "-c", MAIN, "check", "--no-cache"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    shell = ["sh", "-c", f'exec "$0" "$@" {closed}>&-', *command]
+    result = subprocess.run(shell, cwd=project, env=environment, capture_output=True, check=False)
+    assert (result.returncode, result.stderr) == (1, b"")
+    assert bool(result.stdout) is (closed == 2)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_a_disk_that_is_full_is_named(project: Path) -> None:
+    """Also where the run is one that was kept."""
+    said = b"error: the output cannot be written: No space left on device\n"
+    options = ("--cache-dir", "kept")
+    for arguments in (("check", *options), ("check", *options), ("rule",)):
+        with Path("/dev/full").open("wb") as out:
+            result = dcplint(*arguments, cwd=project, stdout=out)
+        assert (result.returncode, result.stderr) == (2, said)
+
+
 @pytest.mark.parametrize("style", ["text", "concise"])
 def test_a_reader_that_leaves_early_is_no_error(style: str, project: Path) -> None:
     (project / "bad.py").write_bytes(BAD * 10_000)

@@ -124,6 +124,15 @@ def test_an_edited_finding_is_no_new_one(diff: Any, tmp_path: Path) -> None:
     assert found["unchanged_findings"] == 1
 
 
+def test_a_renamed_class_has_no_new_finding(diff: Any, tmp_path: Path) -> None:
+    old = write(tmp_path / "old", {"a.py": SILENT})
+    new = write(tmp_path / "new", {"a.py": SILENT.replace("Silent", "Quiet")})
+    found = diff(old, new, *ENGINES)
+    assert (found["findings"]["new"], found["findings"]["fixed"]) == ([], [])
+    elsewhere = write(tmp_path / "elsewhere", {"b.py": SILENT.replace("Silent", "Quiet")})
+    assert len(diff(old, elsewhere, *ENGINES)["findings"]["new"]) == 1
+
+
 def test_graver_findings_fail(diff: Any, tmp_path: Path) -> None:
     promise = "    can_return_lse_for_decode = {}\n\n    def __init__"
     texts = [SILENT.replace("    def __init__", promise.format(value)) for value in (True, False)]
