@@ -67,8 +67,7 @@ from dcplint.flow.graph import Edge
 from dcplint.source.location import Tree
 from dcplint.source.tree import walk
 from dcplint.units.expressions import written
-from dcplint.units.flow import UNITS
-from dcplint.units.lattice import Value
+from dcplint.units.lattice import UNITS, Value
 from dcplint.units.proof import counterexample, formula, local_lengths
 from dcplint.units.ranks import Ranks
 from dcplint.units.roles import Role, role

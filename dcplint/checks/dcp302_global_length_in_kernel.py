@@ -65,8 +65,7 @@ from dcplint.facts.positions import position
 from dcplint.findings.model import Evidence, Finding, Location, Severity
 from dcplint.flow.functions import callee_name
 from dcplint.source.location import Tree
-from dcplint.units.flow import UNITS
-from dcplint.units.lattice import LENGTHS, Space, Value
+from dcplint.units.lattice import LENGTHS, UNITS, Space, Value
 from dcplint.units.sinks import Sink, Unbound, argument_sinks, field_sinks, unbound_calls
 
 RULE = Rule(

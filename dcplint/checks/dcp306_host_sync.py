@@ -56,8 +56,7 @@ from dcplint.findings.model import Evidence, Finding, Location, Severity
 from dcplint.flow.functions import Function, callee_name, expressions
 from dcplint.source.location import Tree
 from dcplint.source.tree import children, walk
-from dcplint.units.flow import UNITS
-from dcplint.units.lattice import LENGTHS, Value
+from dcplint.units.lattice import LENGTHS, UNITS, Value
 
 RULE = Rule(
     code="DCP306",

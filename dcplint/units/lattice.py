@@ -52,6 +52,20 @@ class Unit:
         return Unit(self.space, counts, self.bound if self.bound is other.bound else None)
 
 
+UNITS = {
+    "global": Unit(Space.GLOBAL),
+    "local": Unit(Space.LOCAL),
+    "all-ranks": Unit(Space.ALL_RANKS),
+    "upper-bound": Unit(Space.GLOBAL, bound=True),
+    "local-upper-bound": Unit(Space.LOCAL, bound=True),
+    "queries": Unit(Space.GLOBAL, Counts.QUERIES),
+    "query-offsets": Unit(Space.GLOBAL, Counts.OFFSETS),
+    "places": Unit(Space.GLOBAL, Counts.PLACES),
+    "local-places": Unit(Space.LOCAL, Counts.PLACES),
+}
+"""The units of a pack."""
+
+
 @dataclass(frozen=True, slots=True)
 class Mark:
     """One place that a value passed through."""
@@ -118,6 +132,14 @@ def _join(one: Abstract, other: Abstract) -> Abstract:
         if len(one.items) == len(other.items):
             pairs = zip(one.items, other.items, strict=True)
             return Several(tuple(_join(a, b) for a, b in pairs))
+    return None
+
+
+def item(found: Abstract, index: object) -> Abstract:
+    """One element of what is known by its elements."""
+    if isinstance(found, Several) and isinstance(index, int):
+        if -len(found.items) <= index < len(found.items):
+            return found.items[index]
     return None
 
 

@@ -14,8 +14,8 @@ from dcplint.flow.functions import Function, argument, callee_name, written_keyw
 from dcplint.flow.types import classes_of
 from dcplint.program.symbols import ClassSymbol
 from dcplint.source.location import Tree
-from dcplint.units.flow import UNITS, UnitFlow
-from dcplint.units.lattice import Counts, Space, Unit
+from dcplint.units.flow import UnitFlow
+from dcplint.units.lattice import UNITS, Counts, Space, Unit
 from dcplint.units.operations import operands
 
 

@@ -14,7 +14,7 @@ from dcplint.data import data_dir
 from dcplint.findings.model import Finding
 from dcplint.flow.functions import Function
 from dcplint.flow.graph import Node
-from dcplint.units.flow import UnitFlow
+from dcplint.units.backwards import Backwards
 from tests.run.tree import SILENT, Command, write
 
 ENGINE = ("--engine", "vllm==0.29.0")
@@ -483,13 +483,13 @@ def test_lengths_that_change_again_and_again(
     """What a length is then depends on every change before it: too much work is given up."""
     steps: dict[Function, int] = {}
 
-    def counted(self: UnitFlow, function: Function, node: Node) -> list[Node]:
+    def counted(self: Backwards, function: Function, node: Node) -> list[Node]:
         steps[function] = steps.get(function, 0) + 1
         return real(self, function, node)
 
-    real = UnitFlow.before
-    monkeypatch.setattr(UnitFlow, "before", counted)
-    monkeypatch.setattr("dcplint.units.flow._STEPS", 1_000)
+    real = Backwards.before
+    monkeypatch.setattr(Backwards, "before", counted)
+    monkeypatch.setattr("dcplint.units.effort._STEPS", 1_000)
     fixture = data_dir("fixtures") / "dcp306_host_sync" / "bad_longest_of_the_shard.py"
     head, line, rest = fixture.read_text().partition("            total = share.sum().item()")
     assert line
