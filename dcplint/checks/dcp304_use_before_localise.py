@@ -62,6 +62,7 @@ from dcplint.flow.graph import Node
 from dcplint.source.location import Tree
 from dcplint.source.tree import walk
 from dcplint.units.lattice import Counts, Space, Value
+from dcplint.units.operations import DIVIDING
 
 RULE = Rule(
     code="DCP304",
@@ -73,7 +74,7 @@ RULE = Rule(
 )
 
 _LENGTHS = frozenset({Counts.SEQUENCE, Counts.CONTEXT, Counts.ROWS, Counts.OTHER})
-_DIVIDES = re.compile(r"//|cdiv\(|ceil_div\(")
+_DIVIDES = re.compile(r"//|\b(?:" + "|".join(sorted(DIVIDING)) + r")\(")
 _STEPS = 4  # variables in terms of variables
 
 
@@ -115,7 +116,7 @@ def _first_division(function: Function) -> int | None:
                 if isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv):
                     if isinstance(node.left, (ast.BinOp, ast.UnaryOp)):
                         return statement.lineno
-                if isinstance(node, ast.Call) and callee_name(node) in ("cdiv", "ceil_div"):
+                if isinstance(node, ast.Call) and callee_name(node) in DIVIDING:
                     return statement.lineno
     return None
 

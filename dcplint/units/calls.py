@@ -88,7 +88,7 @@ class Calls:
             return None
         if name in DIVIDING and len(parts) == 2:
             mark = Mark(frame.function, call, shorten(call))
-            rounded = name in ROUNDING
+            rounded = name in ROUNDING or isinstance(parts[0], (ast.BinOp, ast.UnaryOp))
             return self.arithmetic.divided(frame, at, parts[0], parts[1], rounded, mark)
         if isinstance(call.func, ast.Name):
             inlined = self.restated.inlined(frame.function, call)
