@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from dcplint.contracts.check import Place
+from dcplint.contracts.checking.engine import Place
 from dcplint.contracts.model import Contract
 from dcplint.facts.model import FunctionFacts, Setting
 from dcplint.program.abstractness import is_abstract
@@ -25,7 +25,7 @@ from dcplint.source.tree import walk
 class Release:
     """A release unpacked in `directory`, the folder that holds its package.
 
-    Implements `contracts.check.Engine`. Modules are parsed when a name leads to them.
+    Implements `contracts.checking.engine.Engine`. Modules are parsed when a name leads to them.
     """
 
     directory: Path

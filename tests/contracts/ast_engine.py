@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-from dcplint.contracts.check import Place
+from dcplint.contracts.checking.engine import Place
 
 Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from packaging.version import Version
 
-from dcplint.contracts.check import Disagreement, disagreements
+from dcplint.contracts.check import disagreements
+from dcplint.contracts.checking.comparison import Disagreement
 from dcplint.contracts.load import load_pack
 from tests.contracts.ast_engine import AstEngine
 from tests.contracts.example import PACK, SOURCE, toy, write_pack, write_source

@@ -1,0 +1,1 @@
+"""Comparing a pack with an engine release: one module for each kind of statement."""
