@@ -23,6 +23,7 @@ PATTERNS = {
     "an engine name": (r"[a-z][a-z0-9-]*", "my-engine"),
     "a distribution name": (r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?", "my-engine"),
     "a name": (_IDENTIFIER, "supports_dcp"),
+    "an argument": (rf"{_IDENTIFIER}(=-?[A-Za-z0-9_.]+)?", "fa_version=4"),
     "a dotted name": (rf"{_IDENTIFIER}(\.{_IDENTIFIER})*", "engine.attention.Backend"),
     "a release": (_VERSION, "0.30.0"),
     "a range of releases": (f"{_SPECIFIER}(, ?{_SPECIFIER})*", ">=0.26,<0.30"),
@@ -167,6 +168,14 @@ class Fields:
             hint = f"; did you mean '{close[0]}'?" if close else ""
             self.fail(key, f"must be one of {', '.join(options)}, got {node}{hint}")
         return node.raw
+
+    def choices(self, key: str, options: tuple[str, ...]) -> tuple[str, ...]:
+        """A list of some of the options; empty where the key is absent."""
+        found = self.texts(key, "a name")
+        for text in found:
+            if text not in options:
+                self.fail(key, f"may have {', '.join(options)}, got '{text}'")
+        return found
 
     def items(self, key: str, decode: Callable[[Node, str], T]) -> Iterator[T]:
         """Each item of the list under `key`, decoded; nothing where the key is absent."""

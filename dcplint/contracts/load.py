@@ -18,6 +18,7 @@ from dcplint.contracts.document import Node, PackError, read_document
 from dcplint.contracts.entries import Fields, Reader
 from dcplint.contracts.inherit import Heritage, inherit
 from dcplint.contracts.model import (
+    AXES,
     COUNTS,
     ROLES,
     UNITS,
@@ -65,12 +66,13 @@ _WORDS = {  # kinds of term, and what their names are
     "group-ranks": "a name",
     "group-sizes": "a name",
     "merges": "a dotted name",
+    "combines": "a dotted name",
     "collectives": "a dotted name",
     "syncs": "a dotted name",
     "heads": "a name",
     "semantics": "a name",
 }
-_ABOUT_WORDS = {"merges": "base always", "semantics": "per-shard"}
+_ABOUT_WORDS = {"merges": "base always axes", "combines": "axes", "semantics": "per-shard"}
 
 
 def load_pack(
@@ -349,7 +351,7 @@ class _Loader(Reader):
         )
 
     def _output(self, node: Node, where: str) -> Output:
-        keys = "method role element capability base query summary releases source"
+        keys = "method role element capability base axes query summary releases source"
         fields = self.fields(node, where, keys)
         return Output(
             method=fields.text("method", "a name"),
@@ -360,11 +362,12 @@ class _Loader(Reader):
             releases=fields.releases(),
             source=fields.source(),
             base=fields.text_or("base", "a name", None),
+            axes=fields.choices("axes", AXES),
             query=fields.count_or("query"),
         )
 
     def _kernel(self, node: Node, where: str) -> Kernel:
-        keys = "name aliases lse base unless rank interleave promise releases source"
+        keys = "name aliases lse base unless axes turned rank interleave promise releases source"
         fields = self.fields(node, where, keys)
         if (fields.optional("lse") is None) != (fields.optional("base") is None):
             self.fail(node.line, f"{where} needs both 'lse' and 'base', or neither")
@@ -377,6 +380,8 @@ class _Loader(Reader):
             lse=fields.count_or("lse"),
             base=base,
             unless=fields.texts("unless", "a name"),
+            axes=fields.choices("axes", AXES),
+            turned=fields.texts("turned", "an argument"),
             rank=fields.text_or("rank", "a name", None),
             interleave=fields.text_or("interleave", "a name", None),
             promise=fields.text_or("promise", "a name", None),
@@ -471,7 +476,10 @@ class _Loader(Reader):
                 if base and always:
                     self.fail(node.line, f"{where} needs 'base' or 'always', not both")
                 per_shard = entry.flag_or("per-shard")
-                return Term(kind, name, entry.releases(), entry.source(), base, per_shard, always)
+                axes = entry.choices("axes", AXES)
+                return Term(
+                    kind, name, entry.releases(), entry.source(), base, per_shard, always, axes
+                )
 
             terms.extend(fields.items(kind, term))
         return tuple(terms), fields.texts("neutral", "a name")

@@ -260,14 +260,18 @@ class ContractField:
     localises: str | None = None
 
 
+AXES = ("heads", "rows")
+
+
 @dataclass(frozen=True, slots=True)
 class Output:
     """A value that a method owes under DCP where its class makes a promise.
 
     method: name of a method of `role`; element: which element of the tuple it returns, from 0.
     capability: the promise of that role which makes it due. base: the capability of that role that
-    says whether it is a natural logarithm; false means base 2. query: which of the method's
-    parameters, the instance not counted, is the query, gathered over the heads of all ranks.
+    says whether it is a natural logarithm; false means base 2. axes: what its dimensions stand for,
+    of `AXES`; empty where that is not stated. query: which of the method's parameters, the instance
+    not counted, is the query, gathered over the heads of all ranks.
     """
 
     method: str
@@ -278,6 +282,7 @@ class Output:
     releases: Releases
     source: Source
     base: str | None = None
+    axes: tuple[str, ...] = ()
     query: int | None = None
 
 
@@ -287,7 +292,9 @@ class Kernel:
 
     name: dotted, where it is defined; aliases: other names that it is imported under.
     lse: which element of its result is the LSE, and base its logarithm's: `e` or `2`. unless:
-    arguments with which that is not so. rank: the parameter that takes the DCP rank; interleave:
+    arguments with which that is not so. axes: what the dimensions of the LSE stand for, of `AXES`;
+    turned: arguments, or `name=value`, with all of which they come the other way round.
+    rank: the parameter that takes the DCP rank; interleave:
     the one that takes the interleave size. promise: the capability that a class which passes the
     rank without an interleave size cannot have.
     """
@@ -299,6 +306,8 @@ class Kernel:
     lse: int | None = None
     base: str | None = None
     unless: tuple[str, ...] = ()
+    axes: tuple[str, ...] = ()
+    turned: tuple[str, ...] = ()
     rank: str | None = None
     interleave: str | None = None
     promise: str | None = None
@@ -423,8 +432,9 @@ class Term:
     """One word of the vocabulary. `kind` is the key of the pack it stands under.
 
     base: of a merge, the parameter that says whether the LSEs are natural logarithms; always: the
-    base (`e` or `two`) of a merge that takes no other. per_shard: of an argument of attention
-    kernels, that each rank may pass it for its shard just as one rank passes it for the whole.
+    base (`e` or `two`) of a merge that takes no other. axes: what the dimensions of the LSEs stand
+    for that a merge takes, of `AXES`. per_shard: of an argument of attention kernels, that each
+    rank may pass it for its shard just as one rank passes it for the whole.
     """
 
     kind: str
@@ -434,6 +444,7 @@ class Term:
     base: str | None = None
     per_shard: bool = False
     always: str | None = None
+    axes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -447,6 +458,7 @@ class Vocabulary:
     groups: dotted names of functions that return the DCP process group.
     group_ranks, group_sizes: attributes of a group: this rank's place in it, and how many it has.
     merges: dotted names of functions and classes that merge partial outputs by LSE over ranks.
+    combines: dotted names of functions that merge two of them on one rank.
     collectives: methods of a group that exchange tensors, and dotted names of such functions.
     syncs: dotted names of context managers that allow waiting for the device.
     heads: attributes that hold how many query heads this rank has.
@@ -463,6 +475,7 @@ class Vocabulary:
     group_ranks: tuple[str, ...] = ()
     group_sizes: tuple[str, ...] = ()
     merges: tuple[str, ...] = ()
+    combines: tuple[str, ...] = ()
     collectives: tuple[str, ...] = ()
     syncs: tuple[str, ...] = ()
     heads: tuple[str, ...] = ()

@@ -64,7 +64,7 @@ class Bases:
                 if isinstance(operation, (ast.BinOp, ast.AugAssign)):
                     natural = self._converted(origin.function, operation, natural)
                     how = f" after `{shorten(_shown(operation))}`"
-            if natural is not None and not _is_changed(origin.function, call, kernel.lse):
+            if natural is not None and not is_changed(origin.function, call, kernel.lse):
                 yield Based(origin, call, kernel.name.rpartition(".")[2], natural, how)
 
     def _converted(
@@ -110,7 +110,7 @@ class Bases:
         return None
 
 
-def _is_changed(function: Function, call: ast.Call, element: int) -> bool:
+def is_changed(function: Function, call: ast.Call, element: int) -> bool:
     """Whether a method changes a variable that was given the LSE of `call`: `lse.mul_(…)`."""
     made = (n for n in function.homes if isinstance(n, ast.Assign) and n.value is call)
     targets = (_element(target, element) for node in made for target in node.targets)

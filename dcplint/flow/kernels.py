@@ -16,6 +16,7 @@ from dcplint.program.program import Program
 from dcplint.program.symbols import FunctionSymbol
 
 T = TypeVar("T")
+MERGES = ("merges", "combines")
 
 
 @dataclass
@@ -30,7 +31,7 @@ class Kernels:
         return next(self._described(function, callee, self._kernels), None)
 
     def merge(self, function: Function, callee: ast.expr) -> Term | None:
-        """The merge over ranks that `callee` is in `function`."""
+        """The merge, over ranks or on one, that `callee` is in `function`."""
         return next(self._described(function, callee, self._merges), None)
 
     def _described(
@@ -48,13 +49,12 @@ class Kernels:
 
     @cached_property
     def _merges(self) -> dict[str, Term]:
-        return {term.name: term for term in self.described_merges}
+        return {term.name: term for kind in MERGES for term in self.described(kind)}
 
-    @cached_property
-    def described_merges(self) -> tuple[Term, ...]:
-        """The merges of the release at hand."""
+    def described(self, kind: str) -> tuple[Term, ...]:
+        """The words of that kind in the release at hand."""
         contract = self.program.contract
-        terms = (term for term in contract.pack.terms if term.kind == "merges")
+        terms = (term for term in contract.pack.terms if term.kind == kind)
         return tuple(term for term in terms if contract.effective in term.releases)
 
     def names(self, function: Function, dotted: str) -> frozenset[str]:

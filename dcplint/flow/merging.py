@@ -1,4 +1,4 @@
-"""Where impls merge the ranks' outputs themselves, and which base the merge is told."""
+"""Where impls merge outputs themselves, and which base a merge over ranks is told."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ from dcplint.flow.origins import Frame, Origin
 from dcplint.flow.outputs import OutputFlow
 from dcplint.program.symbols import ClassSymbol
 
+Use = tuple[Function, ast.stmt, ast.Call]
+
 
 @dataclass(frozen=True, slots=True)
 class Merge:
@@ -33,15 +35,38 @@ class Merge:
     is_converted: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Merging:
+    """Where a method merges by what `term` describes.
+
+    named: that function, as it is named there. stated: the call that takes the arguments which
+    stay the same. uses: the calls that take the outputs and their LSEs; the same one, mostly.
+    """
+
+    term: Term
+    named: tuple[Function, ast.expr]
+    stated: tuple[Function, ast.Call]
+    uses: tuple[Use, ...]
+
+
 def merges(flow: OutputFlow, symbol: ClassSymbol) -> Iterator[Merge]:
-    """The merges that methods of `symbol`'s own set up and that say their base.
+    """The merges over ranks that `symbol` sets up and that say their base."""
+    terms = tuple(t for t in flow.kernels.described("merges") if t.base or t.always)
+    for merging in mergings(flow, symbol, terms):
+        term, (teller, call) = merging.term, merging.stated
+        natural = term.always == "e" if term.always else _stated(flow, merging, str(term.base))
+        if natural is not None:
+            origins = [origin for use in merging.uses for origin in operands(flow, symbol, use)]
+            based = tuple(Bases(flow.kernels, flow.scenario.lookup).of(origins))
+            yield Merge(teller, call, natural, based, any(is_scaled(o.done) for o in origins))
+
+
+def mergings(flow: OutputFlow, symbol: ClassSymbol, terms: tuple[Term, ...]) -> Iterator[Merging]:
+    """Where methods of `symbol`'s own merge by one of the `terms`.
 
     Those of the module's functions that such methods call, too.
     """
-    named = {
-        term.name.rpartition(".")[2] for term in flow.kernels.described_merges if _has_base(term)
-    }
-    words = flow.program.spellings(frozenset(named))
+    words = flow.program.spellings(frozenset(term.name.rpartition(".")[2] for term in terms))
     for facts in (*symbol.facts.methods, *symbol.module.facts.functions):
         text = flow.universe.text(symbol.module, facts)
         if not any(word in text for word in words):
@@ -52,36 +77,38 @@ def merges(flow: OutputFlow, symbol: ClassSymbol) -> Iterator[Merge]:
         for function in (top, *top.nested):
             for statement, made in function.calls.items():
                 for call in made:
-                    yield from _merge(flow, symbol, function, statement, call)
+                    yield from _merge(flow, symbol, terms, (function, statement, call))
             for statement in function.homes:
-                yield from _kept(flow, symbol, function, statement)
-
-
-def _has_base(term: Term) -> bool:
-    return bool(term.base or term.always)
+                yield from _kept(flow, symbol, terms, function, statement)
 
 
 def _merge(
-    flow: OutputFlow, symbol: ClassSymbol, function: Function, statement: ast.stmt, call: ast.Call
-) -> Iterator[Merge]:
+    flow: OutputFlow, symbol: ClassSymbol, terms: tuple[Term, ...], use: Use
+) -> Iterator[Merging]:
+    function, statement, call = use
     bound = callee_name(call) == "partial" and bool(call.args)
-    uses = [(function, statement, call)]
-    if bound:
-        uses = list(_uses(flow, symbol, function, statement))
     for merge in _choices(call.args[0] if bound else call.func):
-        yield from _told(flow, symbol, (function, merge), (function, call), uses)
+        term = flow.kernels.merge(function, merge)
+        if term in terms:
+            uses = tuple(_uses(flow, symbol, function, statement)) if bound else (use,)
+            yield Merging(term, (function, merge), (function, call), uses)
 
 
 def _kept(
-    flow: OutputFlow, symbol: ClassSymbol, function: Function, statement: ast.stmt
-) -> Iterator[Merge]:
+    flow: OutputFlow,
+    symbol: ClassSymbol,
+    terms: tuple[Term, ...],
+    function: Function,
+    statement: ast.stmt,
+) -> Iterator[Merging]:
     """The merges by what `statement` keeps as it is: each use says the base, or leaves it."""
     if not isinstance(statement, ast.Assign):
         return
     for merge in _choices(statement.value):
-        if dotted_name(merge) is not None and flow.kernels.merge(function, merge) is not None:
+        term = flow.kernels.merge(function, merge) if dotted_name(merge) is not None else None
+        if term in terms:
             for use in _uses(flow, symbol, function, statement):
-                yield from _told(flow, symbol, (function, merge), (use[0], use[2]), [use])
+                yield Merging(term, (function, merge), (use[0], use[2]), (use,))
 
 
 def _choices(node: ast.expr) -> Iterator[ast.expr]:
@@ -93,38 +120,9 @@ def _choices(node: ast.expr) -> Iterator[ast.expr]:
         yield node
 
 
-def _told(
-    flow: OutputFlow,
-    symbol: ClassSymbol,
-    named: tuple[Function, ast.expr],
-    stated: tuple[Function, ast.Call],
-    uses: list[tuple[Function, ast.stmt, ast.Call]],
-) -> Iterator[Merge]:
-    """The merge that is `named` in one function and told its base by a call in another, or there.
-
-    Nothing where it is not known which base that is.
-    """
-    function, merge = named
-    term = flow.kernels.merge(function, merge)
-    if term is None or not _has_base(term):
-        return
-    teller, call = stated
-    natural = term.always == "e" if term.always else _stated(flow, named, stated, str(term.base))
-    if natural is None:
-        return
-    origins = [origin for use in uses for origin in _operands(flow, symbol, *use)]
-    based = tuple(Bases(flow.kernels, flow.scenario.lookup).of(origins))
-    yield Merge(teller, call, natural, based, any(is_scaled(o.done) for o in origins))
-
-
-def _stated(
-    flow: OutputFlow,
-    named: tuple[Function, ast.expr],
-    stated: tuple[Function, ast.Call],
-    name: str,
-) -> bool | None:
+def _stated(flow: OutputFlow, merging: Merging, name: str) -> bool | None:
     """The base that a call says, or leaves to the merge's default; None where it is not known."""
-    (function, merge), (teller, call) = named, stated
+    (function, merge), (teller, call) = merging.named, merging.stated
     given = next((k.value for k in written_keywords(call) if k.arg == name), None)
     if given is None and may_pass(flow.scenario.lookup, teller, call, name):
         return None
@@ -137,7 +135,7 @@ def _stated(
 
 def _uses(
     flow: OutputFlow, symbol: ClassSymbol, function: Function, statement: ast.stmt
-) -> Iterator[tuple[Function, ast.stmt, ast.Call]]:
+) -> Iterator[Use]:
     """The calls of what `statement` keeps: an attribute of the instance, or a variable."""
     targets = statement.targets if isinstance(statement, ast.Assign) else []
     for name in filter(None, map(dotted_name, targets)):
@@ -160,10 +158,9 @@ def _uses(
                 yield from ((user, place, c) for c in made if dotted_name(c.func) == spelled)
 
 
-def _operands(
-    flow: OutputFlow, symbol: ClassSymbol, function: Function, statement: ast.stmt, call: ast.Call
-) -> Iterator[Origin]:
+def operands(flow: OutputFlow, symbol: ClassSymbol, use: Use) -> Iterator[Origin]:
     """What the arguments of a merge are; in a helper, what the class's methods hand it."""
+    function, statement, call = use
     origins = flow.origins(symbol)
     for place in function.graph.at(statement):
         for operand in _spread(call):

@@ -111,6 +111,7 @@ PREDICTIONS: dict[str, Prediction] = {
     ),
     "DCP406": _FEATURE,
     "DCP407": Prediction(_SHARDING, frozenset({Signal.LSE_MISSING, Signal.ERROR})),
+    "DCP408": Prediction(("ragged-i16",), _LSES | _OUTPUTS | {Signal.ERROR}, part=Part.KERNEL),
 }
 
 

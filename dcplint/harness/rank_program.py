@@ -218,6 +218,11 @@ class _Step:
             detail = f"output has shape {tuple(out.shape)}, the gathered queries {wanted}"
             yield judge.measure(Signal.SHAPE, self.rank, 1, 0, detail)
             return
+        if lse is not None and lse.shape[:2] != out.shape[:2]:
+            wanted = tuple(out.shape[:2])
+            detail = f"the LSE has shape {tuple(lse.shape)}, its output's rows and heads {wanted}"
+            yield judge.measure(Signal.SHAPE, self.rank, 1, 0, detail)
+            return
         # Where the sinks are counted is the backend's choice, as long as it is once over ranks;
         # that is for the merged output to tell. Here either way is right.
         choices = [

@@ -53,6 +53,7 @@ SIGNALS = {
     "DCP405": Signal.ERROR,
     "DCP406": Signal.OUTPUT_MERGED,
     "DCP407": Signal.LSE_MISSING,
+    "DCP408": Signal.SHAPE,
 }
 # The base itself is in the contract; what it does to an heir shows in DCP101's fixture.
 WITHOUT_A_FIXTURE = {"DCP102"}
