@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from dcplint import disk, progress
-from dcplint.contracts.model import Pack
+from dcplint.contracts.contract import Pack
 from dcplint.contracts.spec import EngineSpec
 from dcplint.errors import UserError
 from dcplint.findings.model import Location, Tree

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from dcplint.findings.model import Confidence, Evidence, Finding, Fix, Location, Severity
 
 if TYPE_CHECKING:
-    from dcplint.contracts.model import Contract
+    from dcplint.contracts.contract import Contract
     from dcplint.flow.fields import FieldFlow
     from dcplint.flow.outputs import OutputFlow
     from dcplint.program.program import Program

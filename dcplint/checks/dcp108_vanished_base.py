@@ -46,7 +46,7 @@ from itertools import groupby
 
 from dcplint.checks.base import Context, Rule
 from dcplint.checks.capability_evidence import pack_location
-from dcplint.contracts.model import Contract
+from dcplint.contracts.contract import Contract
 from dcplint.facts.model import Condition, Position, Source
 from dcplint.findings.model import Evidence, Finding, Severity, Tree
 from dcplint.program.symbols import Module, Symbol, Vanished

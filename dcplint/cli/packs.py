@@ -14,7 +14,7 @@ from dcplint.errors import UserError
 if TYPE_CHECKING:
     from packaging.version import Version
 
-    from dcplint.contracts.model import Pack
+    from dcplint.contracts.contract import Pack
 
 
 @click.group("packs", invoke_without_command=True)

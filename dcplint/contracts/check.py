@@ -12,7 +12,7 @@ from itertools import chain
 from dcplint.contracts.checking import classes, promises, records, sources
 from dcplint.contracts.checking.comparison import Comparison, Disagreement
 from dcplint.contracts.checking.engine import Engine
-from dcplint.contracts.model import Contract
+from dcplint.contracts.contract import Contract
 
 _COMPARISONS = (
     classes.classes,

@@ -7,8 +7,9 @@ from typing import NoReturn
 
 from packaging.version import Version
 
+from dcplint.contracts.contract import Pack
 from dcplint.contracts.document import PackError
-from dcplint.contracts.model import Dated, Moved, Pack, Source
+from dcplint.contracts.model import Dated, Moved, Source
 
 
 def check(pack: Pack) -> None:

@@ -14,6 +14,7 @@ from typing import TypeVar
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
+from dcplint.contracts.contract import Pack
 from dcplint.contracts.model import (
     Accessor,
     BlockFact,
@@ -29,7 +30,6 @@ from dcplint.contracts.model import (
     Localizer,
     Moved,
     Output,
-    Pack,
     Refusal,
     Releases,
     Site,

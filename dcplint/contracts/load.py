@@ -14,6 +14,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from dcplint.contracts.coherence import check, dangling
+from dcplint.contracts.contract import Pack
 from dcplint.contracts.document import Node, PackError, read_document
 from dcplint.contracts.entries import Fields, Reader
 from dcplint.contracts.inherit import Heritage, inherit
@@ -38,7 +39,6 @@ from dcplint.contracts.model import (
     Moved,
     Output,
     Override,
-    Pack,
     Refusal,
     Site,
     Source,

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import NoReturn
 
 from dcplint import disk
+from dcplint.contracts.contract import Pack
 from dcplint.contracts.document import Node, PackError, read_document
 from dcplint.contracts.load import build_pack
-from dcplint.contracts.model import Pack
 from dcplint.data import data_dir
 
 ENTRY_POINT_GROUP = "dcplint.packs"

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from dcplint.contracts.model import Contract, Pack
+from dcplint.contracts.contract import Contract, Pack
 from dcplint.program.index import Index
 from dcplint.program.modules import Modules
 from dcplint.program.related import is_test

@@ -15,7 +15,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from dcplint import disk
-from dcplint.contracts.model import Contract, Coverage, Pack
+from dcplint.contracts.contract import Contract, Coverage, Pack
 from dcplint.contracts.spec import EngineSpec
 from dcplint.errors import UserError
 from dcplint.program.index import Index

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from dcplint import disk
-from dcplint.contracts.model import Contract, Gate, Pack
+from dcplint.contracts.contract import Contract, Pack
+from dcplint.contracts.model import Gate
 from dcplint.processes import spread
 from dcplint.program.modules import Broken, module_names, package_of
 from dcplint.source import skim

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from dcplint.contracts.model import Capability, Contract
+from dcplint.contracts.contract import Contract
+from dcplint.contracts.model import Capability
 from dcplint.facts.extract import Place as ModulePlace
 from dcplint.facts.extract import local_bindings
 from dcplint.facts.model import Binding, FunctionFacts, Position, ReadFact, Setting, Source

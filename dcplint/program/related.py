@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from dcplint import disk
-from dcplint.contracts.model import Contract, Pack
+from dcplint.contracts.contract import Contract, Pack
 from dcplint.facts.model import FunctionFacts
 from dcplint.program.index import Index
 from dcplint.program.modules import Modules, SourceTree

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 from dcplint.contracts.checking.engine import Place
-from dcplint.contracts.model import Contract
+from dcplint.contracts.contract import Contract
 from dcplint.facts.model import FunctionFacts, Setting
 from dcplint.program.abstractness import is_abstract
 from dcplint.program.link import Linker

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dcplint.contracts.model import BlockFact, Contract, EngineClass
+from dcplint.contracts.contract import Contract
+from dcplint.contracts.model import BlockFact, EngineClass
 from dcplint.facts.model import (
     AttributeFact,
     Binding,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from dcplint.contracts.contract import Pack
 from dcplint.contracts.load import load_pack
-from dcplint.contracts.model import Pack
 
 PACK = """\
 engine: toy

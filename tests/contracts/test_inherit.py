@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from packaging.version import Version
 
+from dcplint.contracts.contract import Pack
 from dcplint.contracts.document import PackError
 from dcplint.contracts.load import load_pack
-from dcplint.contracts.model import Pack
 from tests.contracts.example import PACK, toy, write_pack
 
 HEAD = """\

@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from dcplint.contracts.model import Coverage, Pack, Releases
+from dcplint.contracts.contract import Coverage, Pack
+from dcplint.contracts.model import Releases
 from dcplint.contracts.packs import find_packs
 from tests.contracts.example import toy
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from packaging.version import Version
 
-from dcplint.contracts.model import Coverage
+from dcplint.contracts.contract import Coverage
 from dcplint.errors import UserError
 from dcplint.program.engine import Engine, find_engine, release_in
 from dcplint.run_options import EngineSpec

@@ -15,12 +15,12 @@ from types import ModuleType
 
 from packaging.version import Version
 
+from dcplint.contracts.contract import Pack
 from dcplint.contracts.model import (
     Accessor,
     Capability,
     Default,
     EngineClass,
-    Pack,
     Releases,
     Source,
     Vocabulary,

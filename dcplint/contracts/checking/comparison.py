@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from dcplint.contracts.checking.engine import Engine, Place
-from dcplint.contracts.model import Contract, EngineClass, Site, Source
+from dcplint.contracts.contract import Contract
+from dcplint.contracts.model import EngineClass, Site, Source
 
 
 @dataclass(frozen=True, slots=True)
