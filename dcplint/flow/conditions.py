@@ -146,6 +146,23 @@ def atoms(
         yield test, holds
 
 
+_OPPOSITE: dict[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Eq: ast.NotEq, ast.Is: ast.IsNot, ast.In: ast.NotIn, ast.Lt: ast.GtE, ast.Gt: ast.LtE,
+}  # fmt: skip
+_OPPOSITE |= {other: one for one, other in _OPPOSITE.items()}
+
+
+def implied(test: ast.expr, holds: bool) -> Known:
+    """What tests are once `test` has come out as `holds`."""
+    found: Known = {}
+    for atom, value in atoms(test, holds, lambda _: None):
+        found[dumped(atom)] = value
+        if isinstance(atom, ast.Compare) and len(atom.ops) == 1:
+            operator = _OPPOSITE[type(atom.ops[0])]()
+            found[dumped(ast.Compare(atom.left, [operator], atom.comparators))] = not value
+    return found
+
+
 def telling(tests: Iterable[ast.expr], settable: frozenset[str]) -> frozenset[str]:
     """Of all tests of a function, by dump, those that can contradict something on the way.
 

@@ -20,12 +20,14 @@ from dcplint.flow.graph import Edge, Node
 from dcplint.flow.lookup import Lookup
 from dcplint.flow.types import attribute_settings, classes_of
 from dcplint.flow.universe import Universe
-from dcplint.program.guards import Guards
+from dcplint.program.guards import Guards, mirrored, number
 from dcplint.program.symbols import ClassSymbol
 
 _DEPTH = 8
 _HELPERS = 2  # functions that a function calls, and that those call
 _LINKS = 40  # names in terms of names, for one that holds a size, a rank or a group
+_ALONE: frozenset[int | None] = frozenset({1})
+_NO_RANK: frozenset[int | None] = frozenset({0, -1, None})
 
 Meaning = tuple[Function, ast.expr]
 """An expression that a name may stand for, and the function it is evaluated in."""
@@ -206,33 +208,40 @@ class Scenario:
         return self._guards.truth(said) if said is not None else None
 
     def _in_own_words(self, function: Function, test: ast.Compare) -> ast.Compare | None:
-        """A comparison with a number, the DCP world size called by its name."""
-        left, right = test.left, test.comparators[0]
+        """A comparison with a number, the DCP size and rank called by their names."""
+        left, operator, right = test.left, test.ops[0], test.comparators[0]
         if self._guards.is_switch(left):
             return test
-        if not _is_number(left) and not _is_number(right):
-            return None
-        size = ast.Name(next(iter(self.universe.program.contract.vocabulary.sizes), ""))
+        vocabulary = self.universe.program.contract.vocabulary
+        size = ast.Name(next(iter(vocabulary.sizes), ""))
+        rank = ast.Name(next(iter(vocabulary.ranks), ""))
+        if number(left) is not None:
+            left, operator, right = right, mirrored(operator), left
+        limit = number(right)
+        if limit is None:
+            if not isinstance(operator, (ast.Lt, ast.GtE)) or not self.is_size(function, right):
+                return None
+            return ast.Compare(rank, [operator], [size]) if self.is_rank(function, left) else None
         if self.is_size(function, left):
-            left = size
-        elif self.is_size(function, right):
-            right = size
-        return ast.Compare(left, test.ops, [right])
+            return ast.Compare(size, [operator], [right])
+        if limit < 1 and self.is_rank(function, left):
+            return ast.Compare(rank, [operator], [right])
+        return ast.Compare(left, [operator], [right])
 
     def is_size(self, function: Function, node: ast.expr) -> bool:
         """Whether `node` is the DCP world size, by its name or by what it was set to."""
         if self._guards.is_size(node) or self._is_of_group(function, node, self._group_sizes):
             return True
-        return self._is_always(function, node, self.is_size, 1)
+        return self._is_always(function, node, self.is_size, _ALONE)
 
     def is_rank(self, function: Function, node: ast.expr) -> bool:
         """Whether `node` is this rank's place in the DCP group, by its name or what it was set to.
 
-        Where there may be no group, it is set to 0.
+        Where there may be no group, it is set to 0 or to what stands for no rank.
         """
         if self._guards.is_rank(node) or self._is_of_group(function, node, self._group_ranks):
             return True
-        return self._is_always(function, node, self.is_rank, 0)
+        return self._is_always(function, node, self.is_rank, _NO_RANK)
 
     def _is_of_group(self, function: Function, node: ast.expr, names: tuple[str, ...]) -> bool:
         """Whether `node` is one of these attributes of the DCP process group."""
@@ -247,7 +256,7 @@ class Scenario:
         function: Function,
         node: ast.expr,
         asked: Callable[[Function, ast.expr], bool],
-        alone: int | None = None,
+        alone: frozenset[int | None] = frozenset(),
     ) -> bool:
         """Whether all that `node` may stand for is what is `asked` for.
 
@@ -262,9 +271,7 @@ class Scenario:
             self._kinds[key] = False  # what is defined in terms of itself is nothing
             self._depth += 1
             values = [
-                value
-                for value in self._values(function, node)
-                if alone is None or not _is_constant(value[1], alone)
+                value for value in self._values(function, node) if not _is_one_of(value[1], alone)
             ]
             self._kinds[key] = bool(values) and all(asked(*value) for value in values)
             self._depth -= 1
@@ -406,12 +413,11 @@ def _combined(test: ast.BoolOp, values: list[bool | None]) -> bool | None:
     return None if None in values else not deciding
 
 
-def _is_constant(node: ast.expr, value: int) -> bool:
-    return isinstance(node, ast.Constant) and node.value == value
-
-
-def _is_number(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and isinstance(node.value, int)
+def _is_one_of(node: ast.expr, values: frozenset[int | None]) -> bool:
+    if isinstance(node, ast.Constant) and node.value is None:
+        return None in values
+    found = number(node)
+    return found is not None and found in values
 
 
 def _tested_for_tuple(test: ast.expr) -> ast.Name | None:

@@ -81,13 +81,18 @@ class Guards:
             # An object that is there where DCP is on.
             found = {ast.IsNot: sizes is _ON, ast.Is: sizes is not _ON}
             return found.get(type(operator))
-        if self.is_size(right) and not self.is_size(left):
-            left, right, operator = right, left, _mirrored(operator)
-        if not self.is_size(left) or not isinstance(right, ast.Constant):
+        if not self.is_size(left) and not self.is_rank(left):
+            left, right, operator = right, left, mirrored(operator)
+        limit = number(right)
+        if self.is_size(left) and limit is not None:
+            outcomes = {compare(size, operator, limit) for size in sizes}
+        elif self.is_rank(left) and sizes is _ON and limit is not None:
+            # Without DCP, a number that stands for no rank may be there.
+            outcomes = {compare(rank, operator, limit) for rank in range(sizes[-1])}
+        elif self.is_rank(left) and sizes is _ON and self.is_size(right):
+            outcomes = {compare(rank, operator, n) for n in sizes for rank in range(n)}
+        else:
             return None
-        if not isinstance(right.value, int):
-            return None
-        outcomes = {compare(size, operator, right.value) for size in sizes}
         return outcomes.pop() if len(outcomes) == 1 else None
 
     def is_size(self, node: ast.expr) -> bool:
@@ -236,7 +241,18 @@ def _uncertain_blocks(node: ast.stmt) -> Iterator[list[ast.stmt]]:
             yield handler.body
 
 
-def _mirrored(operator: ast.cmpop) -> ast.cmpop:
+def number(node: ast.expr) -> int | None:
+    """The whole number that is written there."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        inner = number(node.operand)
+        return None if inner is None else -inner
+    if isinstance(node, ast.Constant) and type(node.value) is int:
+        return node.value
+    return None
+
+
+def mirrored(operator: ast.cmpop) -> ast.cmpop:
+    """The comparison with its sides exchanged."""
     pairs = {ast.Lt: ast.Gt, ast.Gt: ast.Lt, ast.LtE: ast.GtE, ast.GtE: ast.LtE}
     return pairs[type(operator)]() if type(operator) in pairs else operator
 

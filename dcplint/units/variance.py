@@ -8,11 +8,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from dcplint.facts.expressions import dotted_name, shorten
+from dcplint.flow.conditions import Known, concerns, implied
 from dcplint.flow.dataclasses import constructor_argument
+from dcplint.flow.definitions import bindings
 from dcplint.flow.functions import Function, argument, callee_name
 from dcplint.flow.graph import Edge, Node, Role
 from dcplint.flow.types import classes_of
 from dcplint.source.tree import children, walk
+from dcplint.units.bounds import Bounds
 from dcplint.units.flow import UnitFlow
 from dcplint.units.lattice import LENGTHS, Counts, Mark, Space, Value
 from dcplint.units.roles import Role as Part
@@ -27,7 +30,7 @@ _COUNTED_ALIKE = frozenset(
 )
 _IN_PLACE = frozenset({"all_reduce", "broadcast", "broadcast_object_list"})
 _ASKED_ALIKE = frozenset(
-    {"len", "isinstance", "hasattr", "callable", "is_tensor", "is_contiguous", "stride"}
+    {"len", "isinstance", "hasattr", "callable", "id", "is_tensor", "is_contiguous", "stride"}
 )  # what they say of a tensor is the same on every rank
 _PROCESSES = frozenset({"device_group", "cpu_group"})  # torch's own, of an engine's group
 _EXCHANGES = frozenset(
@@ -66,6 +69,7 @@ class Variance:
     def __post_init__(self) -> None:
         vocabulary = self.units.universe.program.contract.vocabulary
         program = self.units.universe.program
+        self._bounds = Bounds(self.units)
         self._collectives = frozenset(name for name in vocabulary.collectives if "." not in name)
         self._functions = frozenset(vocabulary.merges)
         self._functions |= {name for name in vocabulary.collectives if "." in name}
@@ -98,12 +102,14 @@ class Variance:
             collective = self._unequal(function, node, calls)
             if collective is None:
                 continue
-            counted = isinstance(statement, ast.For)
-            for part in self._rounds(function, node, test) if counted else [test]:
-                source = self._variant(function, node, part, _STEPS)
-                if source is not None:
-                    yield Split(function, statement, test, source, collective)
-                    break
+            if isinstance(statement, ast.For):
+                rounds = self._rounds(function, node, test)
+                marks = (self._variant(function, node, part, _STEPS) for part in rounds)
+                mark = next(filter(None, marks), None)
+            else:
+                mark = self._parting(function, node, test)
+            if mark is not None:
+                yield Split(function, statement, test, mark, collective)
         for node in calls:
             yield from self._within(function, node)
 
@@ -124,7 +130,7 @@ class Variance:
             alone = [call for name, call in sides[0].items() if name not in sides[1]]
             alone += [call for name, call in sides[1].items() if name not in sides[0]]
             for test in tests if alone else ():
-                source = self._variant(function, node, test, _STEPS)
+                source = self._parting(function, node, test)
                 if source is not None:
                     yield Split(function, statement, test, source, alone[0])
                     break
@@ -223,12 +229,18 @@ class Variance:
             inside = edge.holds if edge.test is not None else after.role is Role.BIND
             sides.setdefault(after if is_match else inside, []).append(after)
         loops = _loops_around(function, node)
-        reached = {side: self._reached(function, starts, loops) for side, starts in sides.items()}
+        reached = {
+            side: self._reached(function, starts, loops, _told(node, side))
+            for side, starts in sides.items()
+        }
         if not all(sides.values()) or not all(_is_left(reached[s], loops, function) for s in sides):
             return None  # a side that always raises refuses, and is no way on
         names = [
-            {name: call for place in places for name, call in calls.get(place, {}).items()}
-            for places in reached.values()
+            {
+                **self._paired(function, node, side, calls),
+                **{n: call for place in places for n, call in calls.get(place, {}).items()},
+            }
+            for side, places in reached.items()
         ]
         for found in names:
             for name, call in found.items():
@@ -236,30 +248,69 @@ class Variance:
                     return call
         return None
 
+    def _paired(
+        self,
+        function: Function,
+        node: Node,
+        side: Node | bool,
+        calls: dict[Node, dict[str, ast.Call]],
+    ) -> dict[str, ast.Call]:
+        """The collectives that this side of a test has run already, where it was asked before."""
+        told = _told(node, side)
+        if told is None:
+            return {}
+        found: dict[str, ast.Call] = {}
+        for earlier in reversed(told.before(function)):
+            if told.is_changed_by(earlier):
+                break
+            if not isinstance(earlier, ast.If):
+                continue
+            holds = self.units.scenario.truth(function, earlier.test, told.known)
+            if holds is None or self.units.scenario.truth(function, earlier.test) is not None:
+                continue
+            inside = {
+                inner
+                for part in (earlier.body if holds else earlier.orelse)
+                for inner in walk(part)
+            }
+            for place, made in calls.items():
+                if place.statement in inside:
+                    found |= made
+        return found
+
     def _reached(
-        self, function: Function, starts: list[Node], loops: frozenset[ast.stmt]
+        self,
+        function: Function,
+        starts: list[Node],
+        loops: frozenset[ast.stmt],
+        told: _Told | None,
     ) -> list[Node]:
         """The nodes that control can come to, without another round of the loops around.
 
-        Whoever is through with a round comes out of the loop in the end.
+        Whoever is through with a round comes out of the loop in the end. told: how the test at
+        hand has come out, which holds until what it reads is changed.
         """
         following = self._following(function)
         found: dict[Node, None] = {}
-        queue = list(starts)
+        seen: set[tuple[Node, bool]] = set()
+        queue = [(start, told is not None) for start in starts]
         while queue:
-            place = queue.pop()
-            if place in found:
+            place, holds = queue.pop()
+            if (place, holds) in seen:
                 continue
+            seen.add((place, holds))
             found[place] = None
             if place.statement in loops and place.role in (Role.HEADER, Role.PLAIN):
-                queue += self._out_of(function, place.statement)
+                queue += ((after, holds) for after in self._out_of(function, place.statement))
                 continue
+            holds = holds and told is not None and not told.is_changed_at(place)
+            known = told.known if told is not None and holds else None
             for after, edge in following.get(place, ()):
                 truth = None
                 if edge.test is not None:
-                    truth = self.units.scenario.truth(function, edge.test)
+                    truth = self.units.scenario.truth(function, edge.test, known)
                 if truth is None or truth is edge.holds:
-                    queue.append(after)
+                    queue.append((after, holds))
         return list(found)
 
     def _out_of(self, function: Function, loop: ast.stmt) -> list[Node]:
@@ -288,9 +339,15 @@ class Variance:
 
     # Values
 
+    def _parting(self, function: Function, at: Node, test: ast.expr) -> Mark | None:
+        """What makes a test come out differently on some ranks."""
+        if self._bounds.is_decided(function, at, test):
+            return None
+        return self._variant(function, at, test, _STEPS)
+
     def _variant(self, function: Function, at: Node, node: ast.expr, steps: int) -> Mark | None:
         """What makes `node` differ between ranks; None where nothing is known to."""
-        for leaf in self._leaves(function, node):
+        for leaf in self._leaves(function, at, node):
             if self._is_rank(function, leaf):
                 return Mark(function, leaf, f"{shorten(leaf)} differs between ranks")
             if self._is_agreed_on(function, leaf):
@@ -386,13 +443,25 @@ class Variance:
         for where, value in self.units.scenario.meanings(function, leaf):
             yield from ((where, place, value) for place in _places(where, value))
 
+    def _is_alike(self, function: Function, at: Node, test: ast.Compare) -> bool:
+        """Whether a test comes out alike on every rank, whatever it reads.
+
+        A key that the rank is a part of is looked up in what each rank keeps for itself.
+        """
+        if _asks_for_none(test) or self.units.scenario.truth(function, test) is not None:
+            return True
+        if isinstance(test.ops[0], (ast.In, ast.NotIn)):
+            keys = list(self._given(function, at, test.left)) or [(function, at, test.left)]
+            return all(isinstance(key, ast.Tuple) for _, _, key in keys)
+        return self._bounds.is_decided(function, at, test)
+
     def _is_rank(self, function: Function, node: ast.expr) -> bool:
         return role(node) is Part.RANK or self.units.scenario.is_rank(function, node)
 
-    def _leaves(self, function: Function, node: ast.expr) -> Iterator[ast.expr]:
+    def _leaves(self, function: Function, at: Node, node: ast.expr) -> Iterator[ast.expr]:
         """The names and helpers that a value depends on.
 
-        Not through shapes, collectives, what runs one, and tests whether there is a rank at all.
+        Not through shapes, collectives, what runs one, and tests that come out alike everywhere.
         """
         if isinstance(node, (ast.Name, ast.Attribute)):
             if isinstance(node, ast.Attribute) and node.attr in _SHAPES:
@@ -403,7 +472,7 @@ class Variance:
             if dotted_name(node) is not None:
                 yield node
                 return
-        if isinstance(node, ast.Compare) and _asks_for_any(node):
+        if isinstance(node, ast.Compare) and self._is_alike(function, at, node):
             return
         if isinstance(node, ast.Call):
             name = callee_name(node)
@@ -416,24 +485,51 @@ class Variance:
                     return
                 yield node
             if isinstance(node.func, ast.Attribute):
-                yield from self._leaves(function, node.func.value)
+                yield from self._leaves(function, at, node.func.value)
             for given in (*node.args, *(k.value for k in node.keywords)):
-                yield from self._leaves(function, given)
+                yield from self._leaves(function, at, given)
             return
         for child in children(node):
             if isinstance(child, ast.expr):
-                yield from self._leaves(function, child)
+                yield from self._leaves(function, at, child)
 
 
-def _asks_for_any(test: ast.Compare) -> bool:
-    """Whether a test is one for None, or for a number that stands for no rank: `rank < 0`."""
-    sides = [test.left, *test.comparators]
-    texts = {ast.unparse(side) for side in sides if not isinstance(side, (ast.Call, ast.BinOp))}
-    if texts & {"None", "-1"}:
-        return True
-    if len(sides) == 2:
-        return "0" in texts and isinstance(test.ops[0], (ast.Lt, ast.GtE))
-    return ast.unparse(test.left) == "0" and all(isinstance(o, (ast.Lt, ast.LtE)) for o in test.ops)
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """How a test has come out. known: what that says of tests."""
+
+    statement: ast.If
+    known: Known
+
+    def before(self, function: Function) -> list[ast.stmt]:
+        """The statements before it in its block."""
+        home = function.homes[self.statement]
+        return home.block[: home.index]
+
+    def is_changed_by(self, statement: ast.stmt) -> bool:
+        """Whether a statement, or one in it, gives something that the test reads a value."""
+        return any(
+            isinstance(getattr(node, "ctx", None), ast.Store)
+            and isinstance(node, (ast.Name, ast.Attribute))
+            and concerns(self.statement.test, dotted_name(node) or "")
+            for node in walk(statement)
+        )
+
+    def is_changed_at(self, place: Node) -> bool:
+        """Whether a node does."""
+        return any(concerns(self.statement.test, name) for name, _ in bindings(place))
+
+
+def _told(node: Node, side: Node | bool) -> _Told | None:
+    """What a side of an `if` says; a loop asks anew every time."""
+    if isinstance(node.statement, ast.If) and isinstance(side, bool):
+        return _Told(node.statement, implied(node.statement.test, side))
+    return None
+
+
+def _asks_for_none(test: ast.Compare) -> bool:
+    sides = (test.left, *test.comparators)
+    return any(isinstance(side, ast.Constant) and side.value is None for side in sides)
 
 
 def _branches(function: Function, statement: object) -> list[ast.If]:
