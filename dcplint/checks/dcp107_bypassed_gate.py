@@ -9,7 +9,8 @@ override of the gate that does not hand it on, a record built without it whose f
 the gate is told (`**config._asdict()`), and a backend that is handed to a layer by name, which then
 selects none; an object that is made an impl of another class once the gates have asked (these are
 notes where the class says that it can do DCP); and a DCP size that is set to 1 while a gate is
-asked. What always raises under DCP lets nothing through, and is not flagged.
+asked. What always raises under DCP lets nothing through, and is not flagged; nor is a class with
+another method that refuses DCP, or code that asks for the capability itself.
 
 ## Why it breaks
 The gate is the only place that refuses a backend which cannot do DCP. Where it is not asked, such a

@@ -43,9 +43,11 @@ The expression's own function runs for every length of a small batch on every ra
 An expression with anything else in it, or two lengths, is left alone: what cannot be evaluated is
 unknown. Rank and size are followed from the process group and the configuration; a length is told
 by its name, or by what every caller passes. Arithmetic without the rank (caps, workspace sizes,
-topology) is another quantity. A formula without the interleave size is left alone where its module,
-a class above its own or a caller tests that size at all, whatever the test is for; that two of
-them are alike, and what is computed of it, is no such test.
+topology) is another quantity; `num_tokens` may count a batch's rows, so that only its origin tells.
+A formula without the interleave size is left alone where its module, a class above its own, the
+backend that names it, a plugin's platform, a caller or a function called for nothing else tests
+that size at all, whatever the test is for; that two of them are alike, and what is computed of it,
+is no such test.
 """
 
 from __future__ import annotations

@@ -40,8 +40,8 @@ The backend's slot mapping, over interleave sizes, against the owner of each tok
 ## Known limits
 Its name, or what every caller passes, tells a place from other numbers; block and page numbers,
 whose layout is the block's, are left alone. An owner without the interleave size is left alone
-where its module, a class above its own or a caller tests that size at all, whatever the test is
-for.
+where somebody tests that size, as for DCP303. Lengths may stay global where DCP has been refused
+by what the test reads.
 """
 
 from __future__ import annotations
@@ -305,7 +305,12 @@ def _whole(context: Context, function: Function, node: ast.expr) -> ast.expr:
 def _is_unrelated(
     context: Context, function: Function, statement: ast.stmt, test: ast.expr
 ) -> bool:
-    """Whether a test is known to be about a ratio or a length, which DCP does not decide."""
+    """Whether a test is known to be about a ratio or a length, which DCP does not decide.
+
+    Where DCP has been refused by what it reads, it may be decided all the same.
+    """
+    if _is_refused_before(context, function, statement, test):
+        return False
     if isinstance(test, ast.BoolOp):
         return all(_is_unrelated(context, function, statement, part) for part in test.values)
     if not isinstance(test, ast.Compare) or len(test.ops) != 1:
@@ -318,6 +323,41 @@ def _is_unrelated(
         for side in sides
     ]
     return all(known) and not all(isinstance(side, ast.Constant) for side in sides)
+
+
+def _is_refused_before(
+    context: Context, function: Function, statement: ast.stmt, test: ast.expr
+) -> bool:
+    """Whether an earlier test of DCP's size, and of what `test` reads, raises."""
+    read = {dotted_name(part) for part in _parts_read(test)}
+    scenario = context.fields.tracer.scenario
+    for around in _blocks_around(function, statement):
+        for earlier in around:
+            refuses = isinstance(earlier, ast.If) and isinstance(earlier.body[-1], ast.Raise)
+            if not isinstance(earlier, ast.Assert) and not refuses:
+                continue
+            assert isinstance(earlier, (ast.If, ast.Assert))
+            parts = _parts_read(earlier.test)
+            if read.intersection(map(dotted_name, parts)):
+                if any(scenario.is_size(function, part) for part in parts):
+                    return True
+    return False
+
+
+def _parts_read(test: ast.expr) -> list[ast.expr]:
+    """The variables and attributes that a test reads, not the objects that carry them."""
+    found = [node for node in walk(test) if isinstance(node, (ast.Name, ast.Attribute))]
+    owners = {id(node.value) for node in found if isinstance(node, ast.Attribute)}
+    return [node for node in found if id(node) not in owners and dotted_name(node)]
+
+
+def _blocks_around(function: Function, statement: ast.stmt) -> Iterator[list[ast.stmt]]:
+    """What stands before a statement, in its block and in those around it."""
+    node: ast.stmt | None = statement
+    while node is not None:
+        home = function.homes[node]
+        yield home.block[: home.index]
+        node = home.parent
 
 
 def _is_kept_apart(function: Function, statement: ast.stmt, test: ast.expr) -> bool:

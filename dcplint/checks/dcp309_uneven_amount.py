@@ -43,7 +43,7 @@ The builder, with as many prefills as make the quotient odd.
 ## Known limits
 Only what is summed or counted in a tensor is known to vary with the batch: a shape, or the length
 of a list, may be the configuration's, and always divide. Where the code asks for another remainder
-of the amount, it may go another way than to the assertion: that is left alone. A function that
+of the amount, or catches what is raised, it may go another way: that is left alone. A function that
 asserts it of what it is given is followed where its source is at hand.
 """
 

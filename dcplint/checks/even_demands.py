@@ -6,12 +6,15 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from dcplint.facts.expressions import dotted_name
 from dcplint.flow.definitions import definitions
 from dcplint.flow.functions import Function, argument, callee_name
 from dcplint.flow.universe import Universe
-from dcplint.units.operations import operands
+from dcplint.source.tree import walk
+from dcplint.units.operations import loaded, operands
 
 _REMAINDERS = frozenset({"remainder", "fmod", "mod"})
+_BROAD = frozenset({"Exception", "BaseException"})
 _LEVELS = 2  # helpers of helpers that assert it
 
 
@@ -47,6 +50,10 @@ def is_asked_for(function: Function, amounts: Sequence[ast.expr]) -> bool:
     To round, or to go another way.
     """
     said = set(map(ast.dump, amounts))
+    for loop in function.homes:
+        if isinstance(loop, ast.For) and isinstance(loop.iter, (ast.Tuple, ast.List)):
+            if said.intersection(map(ast.dump, loop.iter.elts)):
+                said.add(ast.dump(loaded(loop.target)))  # one of several that are tried
     known = {id(amount) for amount in amounts}
     known |= {id(demand.amount) for demand in _own_demands(function)}
     for nodes in function.own_nodes.values():
@@ -77,11 +84,48 @@ def _passed_on(
 
 def _own_demands(function: Function) -> Iterator[Demand]:
     for statement in function.homes:
-        for node in _zeros(statement):
+        for node in _zeros(statement) if not _is_caught(function, statement) else ():
             remainder, element = _given(function, statement, node)
             parts = _divided(remainder, element)
             if parts is not None:
                 yield Demand(statement, *parts, remainder, (function, statement))
+
+
+def _is_caught(function: Function, statement: ast.stmt) -> bool:
+    """Whether what a statement raises is caught on the spot, to go on another way."""
+    raised = {"AssertionError"} if isinstance(statement, ast.Assert) else _raised(statement)
+    node: ast.stmt | None = statement
+    while node is not None:
+        home = function.homes[node]
+        if isinstance(home.parent, ast.Try) and home.block is home.parent.body:
+            for handler in home.parent.handlers:
+                if _catches(handler.type, raised):
+                    return not any(isinstance(inner, ast.Raise) for inner in walk(handler))
+        elif isinstance(home.parent, ast.With):
+            for item in home.parent.items:
+                call = item.context_expr
+                if isinstance(call, ast.Call) and callee_name(call) == "suppress":
+                    if any(_catches(given, raised) for given in call.args):
+                        return True
+        node = home.parent
+    return False
+
+
+def _raised(statement: ast.stmt) -> set[str]:
+    """The names of what the `raise` statements in a statement raise."""
+    found: set[str] = set()
+    for node in walk(statement):
+        if isinstance(node, ast.Raise) and node.exc is not None:
+            made = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
+            found.add((dotted_name(made) or "").rpartition(".")[2])
+    return found
+
+
+def _catches(kind: ast.expr | None, raised: set[str]) -> bool:
+    named = {kind} if kind is not None and not isinstance(kind, ast.Tuple) else set()
+    each = kind.elts if isinstance(kind, ast.Tuple) else named
+    names = {(dotted_name(one) or "").rpartition(".")[2] for one in each}
+    return kind is None or bool(names & (raised | _BROAD))
 
 
 def _given(function: Function, statement: ast.stmt, node: ast.expr) -> tuple[ast.expr, int]:
@@ -113,11 +157,27 @@ def _zero_where(test: ast.expr, holds: bool) -> Iterator[ast.expr]:
     elif isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         yield from _zero_where(test.operand, not holds)
     elif isinstance(test, ast.Compare) and len(test.ops) == 1:
+        rest = _left_over(test.left, test.comparators[0])
+        if rest is not None and isinstance(test.ops[0], ast.Eq if holds else ast.NotEq):
+            yield rest
         sides = [side for side in (test.left, *test.comparators) if not _is_zero(side)]
         if len(sides) == 1 and isinstance(test.ops[0], ast.Eq if holds else (ast.NotEq, ast.Gt)):
             yield sides[0]
     elif not holds:
         yield test
+
+
+def _left_over(one: ast.expr, other: ast.expr) -> ast.expr | None:
+    """Of `n // k * k == n` the remainder, which must be 0."""
+    for rounded, whole in ((one, other), (other, one)):
+        if not isinstance(rounded, ast.BinOp) or not isinstance(rounded.op, ast.Mult):
+            continue
+        for quotient, size in ((rounded.left, rounded.right), (rounded.right, rounded.left)):
+            if isinstance(quotient, ast.BinOp) and isinstance(quotient.op, ast.FloorDiv):
+                said = [ast.dump(node) for node in (quotient.left, quotient.right)]
+                if said == [ast.dump(whole), ast.dump(size)]:
+                    return ast.copy_location(ast.BinOp(whole, ast.Mod(), size), rounded)
+    return None
 
 
 def _is_zero(node: ast.expr) -> bool:

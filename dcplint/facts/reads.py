@@ -1,4 +1,4 @@
-"""Where attributes are read: `x.name`, `x.name()`, `getattr(x, "name")`."""
+"""Where attributes are read: `x.name`, `x.name()`, `getattr(x, "name")`, `case C(name=…)`."""
 
 from __future__ import annotations
 
@@ -25,6 +25,9 @@ def reads_in(tree: ast.Module, words: frozenset[str], lines: Sequence[int]) -> I
             name = node.args[1] if len(node.args) > 1 else None
             if isinstance(name, ast.Constant) and name.value in words:
                 yield _fact(str(name.value), node.args[0], node, scope, called)
+        elif isinstance(node, ast.MatchClass):
+            for attribute in words.intersection(node.kwd_attrs):
+                yield _fact(attribute, node.cls, node, scope, False)
         elif isinstance(node, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
             scope = f"{scope}.{node.name}" if scope else node.name
         if not _is_copy(node):
@@ -52,7 +55,9 @@ def _is_copy(node: ast.AST) -> bool:
     )
 
 
-def _fact(name: str, receiver: ast.expr, node: ast.expr, scope: str, called: bool) -> ReadFact:
+def _fact(
+    name: str, receiver: ast.expr, node: ast.expr | ast.pattern, scope: str, called: bool
+) -> ReadFact:
     accessor = ""
     if isinstance(receiver, ast.Call) and isinstance(receiver.func, ast.Attribute):
         accessor = receiver.func.attr

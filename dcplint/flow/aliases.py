@@ -34,6 +34,7 @@ _COPIES = frozenset({"clone", "copy", "deepcopy"})
 _COUNTED = (ast.Gt, ast.GtE, ast.Lt, ast.LtE, ast.Eq, ast.NotEq)
 _ALIASES = 6  # names of names
 _WORK = 4_000  # places and conditions that are looked at for one store
+_ALL = 30_000  # and for all stores of a function; the most that an engine's needs is far less
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,7 @@ class Aliases:
     _seen: set[object] = field(default_factory=set)
     _exact: bool = False
     _work: int = 0
+    _spent: int = 0
 
     def stored(self, statement: ast.stmt, base: ast.expr) -> tuple[Path, ...]:
         """What a store into `base` goes into, on some way at least: paths from a parameter on.
@@ -216,7 +218,8 @@ class Aliases:
                     continue
                 seen.add((source, known, apart))
                 self._work += 1
-                if self._work > _WORK:
+                self._spent += 1
+                if self._work > _WORK or self._spent > _ALL:
                     raise _TooMuchError
                 before = _before(source, known)
                 if before is None:

@@ -10,7 +10,7 @@ from dcplint.contracts.model import Bypass, Gate, Site
 from dcplint.facts.expressions import dotted_name
 from dcplint.facts.extract import Place, local_bindings
 from dcplint.facts.model import Binding, FunctionFacts, Source
-from dcplint.program.dcp_use import raises
+from dcplint.program.dcp_use import raises, refuses
 from dcplint.program.index import REPLACING
 from dcplint.program.program import Method, Program
 from dcplint.program.related import is_test
@@ -59,6 +59,8 @@ def overrides(program: Program) -> Iterator[Override]:
                 node = program.function(symbol.module, method)
                 if node is None or raises(program, Method(symbol, method), gate.argument):
                     continue
+                if _is_refused_beside(program, symbol):
+                    continue
                 asking = _Asking(program, symbol, gate, name)
                 yield Override(
                     gate,
@@ -69,6 +71,16 @@ def overrides(program: Program) -> Iterator[Override]:
                     tuple(asking.silent_returns(node)),
                 )
     yield from _stand_ins(program)
+
+
+def _is_refused_beside(program: Program, symbol: ClassSymbol) -> bool:
+    """Whether another method of a class of the checked tree refuses DCP, or of one above it."""
+    return any(
+        refuses(program, Method(entry, facts))
+        for entry in program.mro(symbol).classes
+        if entry.module.tree is Tree.PROJECT
+        for facts in entry.facts.methods
+    )
 
 
 def _stand_ins(program: Program) -> Iterator[Override]:
@@ -435,8 +447,30 @@ def _handed_in(program: Program, module: Module, gate: Gate, way: Bypass) -> Ite
                 if isinstance(found, ClassSymbol) and gate.role in program.roles(found):
                     if owner and raises(program, Method(owner, facts), gate.argument):
                         continue
+                    if node and _is_asked_before(program, module, node, call, gate, found):
+                        continue
                     if _constructs(program, module, owner, call, scopes, way):
                         yield Handed(gate, way, module, facts.qualname, found, call)
+
+
+def _is_asked_before(
+    program: Program,
+    module: Module,
+    node: Definition,
+    call: ast.Call,
+    gate: Gate,
+    handed: ClassSymbol,
+) -> bool:
+    """Whether a function has asked the gate of a class before it hands that on in `call`."""
+    scopes = _scopes(node, module)
+    return any(
+        last_name(asked) == gate.function.rpartition(".")[2]
+        and (asked.lineno, asked.col_offset) < (call.lineno, call.col_offset)
+        and isinstance(asked.func, ast.Attribute)
+        and program.linker.name(module, dotted_name(asked.func.value) or "", scopes) is handed
+        and tells(node, asked, gate.argument)
+        for asked in _calls(node)
+    )
 
 
 def _constructs(
@@ -495,11 +529,15 @@ class _Asking:
     hook: str
 
     def asks(self, module: Module, node: ast.AST, depth: int) -> bool:
-        """Whether a function calls the gate, the method it overrides, or something that does."""
+        """Whether a function calls the gate, the method it overrides, or something that does.
+
+        What reads the promise itself does as the gate does.
+        """
         return any(
             self._reaches(module, inner, depth)
             if isinstance(inner, ast.Call)
-            else isinstance(inner, ast.Attribute) and self._is_inherited(module, inner)
+            else isinstance(inner, ast.Attribute)
+            and (inner.attr == self.gate.capability or self._is_inherited(module, inner))
             for inner in walk(node)
         )
 

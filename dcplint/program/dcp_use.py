@@ -44,6 +44,11 @@ def raises(program: Program, method: Method, switch: str | None = None) -> bool:
     return _refused_in(program, method.owner, method, _HELPERS, True, switches) is not None
 
 
+def refuses(program: Program, method: Method) -> bool:
+    """Whether a method raises wherever DCP is on, and lets others through."""
+    return _refused_in(program, method.owner, method, _HELPERS) is not None
+
+
 def _refused_in(
     program: Program,
     symbol: ClassSymbol,

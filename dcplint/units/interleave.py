@@ -9,9 +9,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from dcplint.facts.expressions import dotted_name
-from dcplint.flow.functions import Function
+from dcplint.flow.functions import Function, callee_name
 from dcplint.flow.universe import Universe
 from dcplint.program.symbols import ClassSymbol, Module
 from dcplint.source.tree import children, walk
@@ -63,24 +64,50 @@ class Interleaving:
         if module not in self._modules:
             self._modules[module] = self._tests(self._functions_of(module))
         owner = function.owner
-        return self._modules[module] or (owner is not None and self.is_tested_by(owner))
+        if self._modules[module] or (owner is not None and self.is_tested_by(owner)):
+            return True
+        return any(
+            self._tests(self._methods(other))
+            for other in (*self._platforms, *(self._backends_of(owner) if owner else ()))
+        )
 
     def is_tested_by(self, owner: ClassSymbol) -> bool:
         """Whether a method of a class or of one above it tests the size."""
-        return self._tests(
-            method
-            for symbol in self.universe.program.mro(owner).classes
-            for facts in symbol.facts.methods
-            if (method := self.universe.function(symbol.module, facts)) is not None
-        )
+        return self._tests(self._methods(owner))
+
+    def _methods(self, owner: ClassSymbol) -> Iterator[Function]:
+        for symbol in self.universe.program.mro(owner).classes:
+            for facts in symbol.facts.methods:
+                method = self.universe.function(symbol.module, facts)
+                if method is not None:
+                    yield method
+
+    @cached_property
+    def _platforms(self) -> tuple[ClassSymbol, ...]:
+        """The one platform that a plugin brings: it judges every configuration."""
+        found = self.universe.program.classes("platform")
+        return found if len(found) == 1 else ()
+
+    def _backends_of(self, owner: ClassSymbol) -> Iterator[ClassSymbol]:
+        """The backends that name a class, or one that derives from it, as their own."""
+        program = self.universe.program
+        accessors = program.contract.accessors
+        for backend in program.classes("backend"):
+            for accessor in accessors:
+                named = program.result(backend, accessor.name)
+                if named is not None and owner in program.mro(named).classes:
+                    yield backend
 
     def _functions_of(self, module: Module) -> Iterator[Function]:
         for index, entry in enumerate(self.universe.entries):
             if entry[0] is module:
                 yield from self.universe.functions_of(index)[:1]
 
-    def _tests(self, functions: Iterable[Function]) -> bool:
-        """Whether a function tests the size, or hands it to something that may refuse it."""
+    def _tests(self, functions: Iterable[Function], helpers: bool = True) -> bool:
+        """Whether a function tests the size, or hands it to something that may refuse it.
+
+        helpers: whether what it calls for nothing else may do so in its place.
+        """
         looking = tuple(functions)
         kept: set[str] = set()  # attributes that hold it
         while True:
@@ -89,7 +116,7 @@ class Interleaving:
                 if self._looks(function, kept):
                     return True
             if len(kept) == before:
-                return False
+                return helpers and any(map(self._asks_another, looking))
 
     def _looks(self, function: Function, kept: set[str]) -> bool:
         names: set[str] = set()
@@ -107,6 +134,22 @@ class Interleaving:
         return any(
             self._holds(function, test, names, kept) for node in nodes for test in _tested(node)
         )
+
+    def _asks_another(self, function: Function) -> bool:
+        """Whether a statement does nothing but call a function that tests the size."""
+        return any(
+            self._tests(callees, helpers=False)
+            for statement, calls in function.calls.items()
+            for call in calls
+            if isinstance(statement, ast.Expr) and statement.value is call
+            if callee_name(call) in self._concerned
+            if (callees := self.universe.callees(function, call, statement))
+        )
+
+    @cached_property
+    def _concerned(self) -> frozenset[str]:
+        """The names of the functions that speak of the size."""
+        return frozenset(e.facts.name for e in self.universe.entries if _WORD in e.text.lower())
 
     def _holds(self, function: Function, node: ast.AST, names: set[str], kept: set[str]) -> bool:
         """Whether an expression is the size, or is decided by it; what is computed of it is not."""

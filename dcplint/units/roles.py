@@ -24,6 +24,9 @@ _INDEX = frozenset({"pos", "position", "positions", "slot", "slots"})
 _OTHER = frozenset(
     {"local", "block", "blocks", "page", "pages", "head", "heads", "rank", "ranks", "layer", "max"}
 )
+_ROWS = frozenset({"num_tokens", "n_tokens", "total_tokens", "total_num_tokens"})
+"""What the rows of a batch are called as often as a length: only its origin tells."""
+
 SIZE, RANK = "dcp_world_size", "dcp_rank"
 """What the size and the rank are called where a name must say what they are."""
 
@@ -63,7 +66,7 @@ def _named(name: str) -> Role | None:
     if _RATIO.fullmatch(name):
         return Role.RATIO
     words = set(name.lower().split("_"))
-    if words & _OTHER:
+    if words & _OTHER or name.lower() in _ROWS:
         return None
     if "token" in words and words & _NUMBERED:
         return Role.INDEX  # no vocabulary entry: that is a token id

@@ -1,8 +1,15 @@
 """Large programs take no more than they are worth."""
 
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
+from dcplint.flow import aliases
+from dcplint.flow.definitions import Definition, definitions_at
+from dcplint.flow.graph import Node
+from tests.checks.fixture import lint
 from tests.flow.laboratory import Laboratory
 
 _SECONDS = 20  # generous: a machine under load is slow, an exponent is slower
@@ -91,3 +98,28 @@ def test_a_thousand_reassignments_that_may_each_be_skipped(tmp_path: Path) -> No
         "    Builder().build(CommonAttentionMetadata([4], dcp_local_seq_lens=x))\n"
     )
     assert _traced(tmp_path, text) <= {"set", "unknown"}
+
+
+def test_stores_between_hundreds_of_copies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a function's stores go into is found with a bounded effort for all of them."""
+    copies = "".join(
+        f"        if self.f{n}:\n            lens = lens.clone()\n        lens[{n}] = 0\n"
+        for n in range(120)
+    )
+    text = (
+        "from vllm.v1.attention.backend import AttentionMetadataBuilder, CommonAttentionMetadata\n"
+        "class Builder(AttentionMetadataBuilder):\n"
+        "    def build(self, prefix, m: CommonAttentionMetadata):\n"
+        f"        lens = m.seq_lens\n{copies}"
+    )
+    looked_at = 0
+
+    def counted(node: Node, name: str) -> Iterator[Definition]:
+        nonlocal looked_at
+        looked_at += 1
+        return definitions_at(node, name)
+
+    monkeypatch.setattr(aliases, "definitions_at", counted)
+    report = lint({"plugin.py": text}, tmp_path, "vllm==0.33.0", frozenset({"DCP206"}))
+    assert [finding.code for finding in report.findings] == ["DCP206"]
+    assert looked_at < 40_000
