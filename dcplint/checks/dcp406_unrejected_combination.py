@@ -70,7 +70,8 @@ from dcplint.checks.base import Context, Rule
 from dcplint.facts.expressions import shorten
 from dcplint.facts.positions import position
 from dcplint.findings.model import Evidence, Finding, Role, Severity
-from dcplint.flow.branches import Branch, Call, given_names, is_same_kernel
+from dcplint.flow.branches import Branch
+from dcplint.flow.calls import Call, given_names, is_same_kernel
 from dcplint.flow.clauses import Literal
 from dcplint.flow.functions import callee_name
 from dcplint.flow.mappings import keywords
