@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -11,7 +12,7 @@ from dcplint.facts.expressions import dotted_name, shorten
 from dcplint.flow.conditions import Known, concerns, implied
 from dcplint.flow.dataclasses import constructor_argument
 from dcplint.flow.definitions import bindings
-from dcplint.flow.functions import Function, argument, callee_name
+from dcplint.flow.functions import Function, argument, callee_name, given_once
 from dcplint.flow.graph import Edge, Node, Role
 from dcplint.flow.types import classes_of
 from dcplint.source.tree import children, walk
@@ -167,7 +168,14 @@ class Variance:
         return frozenset.intersection(*known) if known else frozenset()
 
     def _exchange(self, function: Function, call: ast.Call) -> str:
-        """The name of the collective that `call` itself is; empty where it is none."""
+        """The name of the collective that `call` itself is; empty where it is none.
+
+        By a variable that was given the method once, too.
+        """
+        if isinstance(call.func, ast.Name):
+            held = given_once(function, call.func.id)
+            if isinstance(held, ast.Attribute):
+                call = ast.Call(held, call.args, call.keywords)
         name = callee_name(call)
         if name in self._function_names:
             called = self.units.universe.called(function, call)
@@ -187,6 +195,10 @@ class Variance:
         """The functions that run a collective with DCP on, themselves or by others, and which."""
         universe, scenario = self.units.universe, self.units.scenario
         found: dict[Function, frozenset[str]] = {}
+        for function, statement, call in self._by_variables():
+            exchange = self._exchange(function, call)
+            if exchange and scenario.can_run(function, statement):
+                found[function] = found.get(function, frozenset()) | {exchange}
         for name in sorted(self._collectives | self._function_names | _EXCHANGES):
             for site in universe.calls_of(name):
                 exchange = self._exchange(site.function, site.call)
@@ -203,6 +215,16 @@ class Variance:
                     found[site.function] = names | found[function]
             fresh = list(calling)
         return found
+
+    def _by_variables(self) -> Iterator[tuple[Function, ast.stmt, ast.Call]]:
+        """The calls of variables, where one seems to be given a collective."""
+        for name in sorted(self._collectives | _EXCHANGES):
+            given = re.compile(rf"=[^\n=]*\.{name}[ \t]*(?:#.*)?$", re.MULTILINE)
+            for function in self.units.universe.mentioning(f".{name}", given):
+                for statement, calls in function.calls.items():
+                    for call in calls:
+                        if isinstance(call.func, ast.Name):
+                            yield function, statement, call
 
     @cached_property
     def _runner_names(self) -> frozenset[str]:
@@ -348,7 +370,7 @@ class Variance:
     def _variant(self, function: Function, at: Node, node: ast.expr, steps: int) -> Mark | None:
         """What makes `node` differ between ranks; None where nothing is known to."""
         for leaf in self._leaves(function, at, node):
-            if self._is_rank(function, leaf):
+            if self._is_rank(function, leaf) or self._is_process(function, leaf):
                 return Mark(function, leaf, f"{shorten(leaf)} differs between ranks")
             if self._is_agreed_on(function, leaf):
                 continue
@@ -443,6 +465,20 @@ class Variance:
         for where, value in self.units.scenario.meanings(function, leaf):
             yield from ((where, place, value) for place in _places(where, value))
 
+    def _is_process(self, function: Function, node: ast.expr) -> bool:
+        """Whether `node` asks torch for this process's number, of all or in DCP's group."""
+        if not isinstance(node, ast.Call) or callee_name(node) != "get_rank":
+            return False
+        if self.units.universe.called(function, node) != "torch.distributed.get_rank":
+            return False
+        told = [*node.args, *(k.value for k in node.keywords)]
+        return all(
+            isinstance(group, ast.Attribute)
+            and group.attr in _PROCESSES
+            and self._is_group(function, group.value)
+            for group in told
+        )
+
     def _is_alike(self, function: Function, at: Node, test: ast.Compare) -> bool:
         """Whether a test comes out alike on every rank, whatever it reads.
 
@@ -476,6 +512,9 @@ class Variance:
             return
         if isinstance(node, ast.Call):
             name = callee_name(node)
+            if self._is_process(function, node):
+                yield node
+                return
             if name in self._collectives | self._function_names | _EXCHANGES:
                 return
             if name in _SHAPES or name in _ASKED_ALIKE:
