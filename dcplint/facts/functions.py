@@ -6,7 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from dcplint.facts.expressions import dotted_name, lower, without
-from dcplint.facts.model import AttributeFact, Expression, FunctionFacts, Setting
+from dcplint.facts.loops import spelled_names
+from dcplint.facts.model import COMPUTED, AttributeFact, Expression, FunctionFacts, Setting
 from dcplint.facts.positions import first_line, header_position, last_line, position
 from dcplint.facts.statements import Under, bound, conditions, settings, statements
 from dcplint.source.tree import FUNCTIONS, Definition, walk
@@ -79,14 +80,24 @@ def _set_in(
             if owner not in owners and owner not in through_class:
                 continue
             local = variables(node) if local is None else local
-            yield AttributeFact(
-                name,
-                setting,
-                position(statement),
-                without(local, lower(value)) if value is not None else VARYING,
-                scope=scope if owner in owners else f"{scope} on the class",
-                conditions=conditions(under),
-            )
+            for attribute in _names(node, statement, name):
+                yield AttributeFact(
+                    attribute,
+                    setting,
+                    position(statement),
+                    without(local, lower(value)) if value is not None else VARYING,
+                    scope=scope if owner in owners else f"{scope} on the class",
+                    conditions=conditions(under),
+                )
+
+
+def _names(node: Definition, statement: ast.stmt, name: str) -> tuple[str, ...]:
+    """The attributes that a statement sets: of a name that is computed, those of its loop."""
+    if name == COMPUTED and isinstance(statement, ast.Expr):
+        call = statement.value
+        if isinstance(call, ast.Call):
+            return spelled_names(node, call.args[1]) or (name,)
+    return (name,)
 
 
 def _instances(node: Definition) -> Iterator[str]:

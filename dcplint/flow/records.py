@@ -11,6 +11,7 @@ from dcplint.contracts.model import ContractField
 from dcplint.facts.expressions import dotted_name
 from dcplint.flow.fields import FieldFlow
 from dcplint.flow.functions import Function, callee_name, given_once, written_keywords
+from dcplint.flow.handing import is_left_unread
 from dcplint.flow.stores import stored_by
 from dcplint.flow.trace import State
 from dcplint.source.tree import walk
@@ -47,7 +48,9 @@ def stale_pairs(flow: FieldFlow, field: ContractField) -> Iterator[Change]:
             ]
             if changes and flow.tracer.can_run(function, statement):
                 for change in changes:
-                    if _is_filled(flow, change) and not _is_made_anew(flow, change):
+                    if _is_filled(flow, change) and not (
+                        _is_made_anew(flow, change) or _is_left_unread(flow, change)
+                    ):
                         yield change
 
 
@@ -78,6 +81,18 @@ def _is_made_anew(flow: FieldFlow, change: Change) -> bool:
             return True
         setting = list(dict.fromkeys(site.function for site in sites))
     return False
+
+
+def _is_left_unread(flow: FieldFlow, change: Change) -> bool:
+    """Whether the record is rebuilt for readers that do not look at its local quantity."""
+    made = change.statement
+    if not isinstance(made, ast.Assign) or made.value is not change.node:
+        return False
+    return all(
+        isinstance(target, ast.Name)
+        and is_left_unread(flow.universe, change.function, target.id, change.field.name)
+        for target in made.targets
+    )
 
 
 def _sets_given(function: Function, name: str) -> bool:

@@ -7,7 +7,7 @@ statement: among the bindings before it. A name used in a function may see all o
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from dcplint.facts.extract import Place, local_bindings
@@ -32,6 +32,7 @@ Scopes = tuple[tuple[Binding, ...], ...]
 At = tuple[int, int]
 _BUILTINS = frozenset(dir(builtins))
 _LONGEST_CHAIN = 50  # aliases of aliases; each takes about ten frames of the running Python
+_NOTHING = frozenset({"builtins.object", "typing.Any"})
 _CYCLE = Unknown("it is defined in terms of itself")
 _TOO_LONG = Unknown("it is an alias of an alias, too many times over")
 
@@ -309,7 +310,9 @@ class Linker:
         """The binding in force: the last unconditional one and the conditional ones after it.
 
         A binding in an `except` clause counts where the one it stands in for has vanished; one
-        under TYPE_CHECKING where there is no other, since it does not exist at run time.
+        under TYPE_CHECKING where there is no other, since it does not exist at run time; and an
+        empty class beside another package's, in the branch for where that one is not installed,
+        where it is not.
         """
         real = [c for c in candidates if runs(c.binding.conditions)]
         fallbacks = [c for c in real if _is_fallback(c.binding)]
@@ -325,6 +328,9 @@ class Linker:
             present = [s for s in symbols if not isinstance(s, Vanished)]
         asked = (t for c in chosen for t in tests(c.binding.conditions) if t.kind == "test")
         test = next((t.text for t in asked), "")
+        foreign = [s for s in present if _is_of_another(view.module, s)]
+        if test and foreign and all(s in foreign or _is_stand_in(view.module, s) for s in present):
+            present = foreign
         return _one_of(present or symbols, f"it depends on `{test}`" if test else "it varies")
 
     def _bound(self, view: View, candidate: _Candidate) -> Symbol:
@@ -386,6 +392,36 @@ def _is_exported(module: Module, name: str) -> bool:
 
 def _are_flags(symbols: Sequence[Symbol]) -> bool:
     return all(isinstance(s, Literal) and s.value is not None for s in symbols)
+
+
+def _is_of_another(module: Module, symbol: Symbol) -> bool:
+    """Whether a symbol is a class of another package that is at hand."""
+    return isinstance(symbol, ClassSymbol) and _package(symbol.module) != _package(module)
+
+
+def _package(module: Module) -> str:
+    return module.facts.name.partition(".")[0]
+
+
+def _is_stand_in(module: Module, symbol: Symbol) -> bool:
+    """Whether a symbol is what a module has in a class's place, where its package is missing.
+
+    That is `object`, None, or a class that the module itself makes of nothing.
+    """
+    if isinstance(symbol, ClassSymbol):
+        return symbol.module is module and all(
+            _is_stand_in(module, base) for base in _own_bases(module, symbol)
+        )
+    if isinstance(symbol, Literal):
+        return symbol.value is None
+    return isinstance(symbol, External) and symbol.dotted in _NOTHING
+
+
+def _own_bases(module: Module, symbol: ClassSymbol) -> Iterator[Symbol]:
+    before = [c for c in module.classes if c.facts.position < symbol.facts.position]
+    for base in symbol.facts.bases:
+        named = [c for c in before if c.facts.qualname == base.text]
+        yield named[0] if len(named) == 1 else External(f"builtins.{base.text}")
 
 
 def _undescribed(dotted: str) -> Unknown:

@@ -22,7 +22,7 @@ from dcplint.units.roles import Role, role
 _WORD = "interleave"
 _SAYING = frozenset({"logger", "logging", "warnings", "print"})
 _DEALT = (Role.LENGTH, Role.INDEX)  # what a formula turns into this rank's part of it
-_VALID = {ast.Gt: 0, ast.GtE: 1}  # what holds of every interleave size
+_VALID = {ast.Gt: 0, ast.GtE: 1, ast.LtE: 0, ast.Lt: 1}  # of every interleave size, or of none
 
 
 def _is_named(name: str) -> bool:
@@ -36,6 +36,7 @@ class Interleaving:
     universe: Universe
     _modules: dict[Module, bool] = field(default_factory=dict)
     _answering: dict[Function, bool] = field(default_factory=dict)
+    _judging: dict[Function, bool] = field(default_factory=dict)
 
     def may_vary(self, function: Function, entry: Written, formula: ast.AST) -> bool:
         """Whether `formula`, found in `entry`, may meet an interleave size other than 1.
@@ -132,7 +133,10 @@ class Interleaving:
                     if self._holds(function, node.value, names, kept):
                         _keep(node, names, kept)
         return any(
-            self._holds(function, test, names, kept) for node in nodes for test in _tested(node)
+            self._holds(function, test, names, kept)
+            for node in nodes
+            for test in _tested(node)
+            if not isinstance(node, ast.Expr) or self._may_refuse(function, node.value)
         )
 
     def _asks_another(self, function: Function) -> bool:
@@ -150,6 +154,20 @@ class Interleaving:
     def _concerned(self) -> frozenset[str]:
         """The names of the functions that speak of the size."""
         return frozenset(e.facts.name for e in self.universe.entries if _WORD in e.text.lower())
+
+    def _may_refuse(self, function: Function, call: ast.expr) -> bool:
+        """Whether what a call runs may test the size: what takes it by another name may."""
+        assert isinstance(call, ast.Call)
+        run = self.universe.callees(function, call)
+        return not run or any(map(self._judges, run))
+
+    def _judges(self, function: Function) -> bool:
+        if function not in self._judging:
+            self._judging[function] = True
+            self._judging[function] = not any(map(_is_named, function.parameters)) or self._tests(
+                [function]
+            )
+        return self._judging[function]
 
     def _holds(self, function: Function, node: ast.AST, names: set[str], kept: set[str]) -> bool:
         """Whether an expression is the size, or is decided by it; what is computed of it is not."""
@@ -274,7 +292,7 @@ def _tested(node: ast.AST) -> Iterator[ast.expr]:
 
 
 def _is_of_all(node: ast.Compare) -> bool:
-    """Whether a comparison is one that every size passes: with None, or with the least size."""
+    """Whether a comparison tells no size from another: with None, or with the least size."""
     other = node.comparators[0]
     if len(node.ops) != 1 or not isinstance(other, ast.Constant):
         return False

@@ -59,6 +59,11 @@ UNKNOWN = {
         "class C(X): ...\n",
         "os.name",
     ),
+    "a class with work of its own": (
+        "import os\nfrom engine.base import Impl\nif os.name:\n    X = Impl\nelse:\n"
+        "    class X(Impl):\n        pass\nclass C(X, ImplBase): ...\n",
+        "os.name",
+    ),
     "type()": ("X = type('X', (ImplBase,), {})\nclass C(X, ImplBase): ...\n", "type()"),
     "a call": ("def f(): ...\nclass C(f(), ImplBase): ...\n", "f()"),
     "a look-up": ("R = {}\nclass C(R['x'], ImplBase): ...\n", "{}"),
