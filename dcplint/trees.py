@@ -99,15 +99,24 @@ def open_trees(options: RunOptions) -> list[Checked]:
     for tree in trees:
         progress.at(f"looking through {len(tree.index.scans):,} files in {tree.directory.name}")
         for pack in packs.values():
-            engine = find_engine(
-                tree.index, pack, options.engine, options.engine_path, packs.values()
-            )
+            engine = _engine(tree, pack, packs, options) if pack.joins is None else None
             if engine is not None:
                 program = build_program(tree.index, engine, tree.unsaved)
                 if engine.in_tree or program.uses_engine() or computes_with(tree.index, pack):
                     tree.programs.append((engine, program))
                 tree.broken += _unparsed(tree, engine, program)
     return trees
+
+
+def _engine(
+    tree: Checked, pack: Pack, packs: Mapping[str, Pack], options: RunOptions
+) -> Engine | None:
+    """The engine of `pack` for a tree, with the plugins that the tree is made of or builds on."""
+    found, *plugins = (
+        find_engine(tree.index, one, options.engine, options.engine_path, packs.values())
+        for one in (pack, *(other for other in packs.values() if other.joins == pack.engine))
+    )
+    return found and found.joined(plugin for plugin in plugins if plugin is not None)
 
 
 def _require_known(named: EngineSpec, engines: Sequence[str]) -> None:

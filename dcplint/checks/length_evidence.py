@@ -64,11 +64,14 @@ def may_serve(context: Context, owner: ClassSymbol | None) -> bool:
 
 
 def _owners(context: Context, function: Function, depth: int) -> Iterator[ClassSymbol]:
-    """The impls and builders whose method a function is, or that call it."""
+    """The impls and builders whose method a function is, or that call it; as they call the methods
+    of the records that they build."""
     if function.owner is not None:
-        if context.program.roles(function.owner) & _SERVING:
+        roles = context.program.roles(function.owner)
+        if roles & _SERVING:
             yield function.owner
-        return
+        if "metadata" not in roles:
+            return
     if depth:
         for site in context.fields.universe.callers(function):
             yield from _owners(context, site.function, depth - 1)

@@ -32,7 +32,7 @@ def command(context: click.Context, packs: tuple[Path, ...], verbose: bool) -> N
     for pack in found.values():
         span = f"{pack.known[0]} to {pack.known[-1]}"
         click.echo(
-            f"{pack.engine:<12} releases {span:<18} "
+            f"{pack.engine:<12} releases {span:<20} "
             f"{len(pack.capabilities)} capabilities, {len(pack.gates)} gates   {pack.path}"
         )
 

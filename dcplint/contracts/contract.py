@@ -49,6 +49,7 @@ class Pack:
     """Everything one YAML file states, for all the releases it covers.
 
     A pack that extends another holds the inherited facts too, under its own names and releases.
+    One that joins another describes a plugin: its facts stand beside those of the engine `joins`.
 
     package: the import package of the engine; distribution: its name on the package registry.
     path: the file, as messages call it. files: where the files that its facts come from lie, by
@@ -81,6 +82,7 @@ class Pack:
     blocks: tuple[BlockFact, ...] = ()
     kernels: tuple[Kernel, ...] = ()
     implementations: tuple[EngineClass, ...] = ()
+    joins: str | None = None
     files: Mapping[str, Path] = field(default_factory=dict, compare=False)
 
     @property
@@ -132,6 +134,8 @@ class Pack:
 
     def _nearest(self, version: Version) -> tuple[Coverage, Version]:
         oldest, newest = self.known[0], self.known[-1]
+        if version in self.known:  # a release candidate itself, where no more is there yet
+            return Coverage.EXACT, version
         # A development version is on its way to the next release (0.29.1.dev3 to 0.30.0). Where it
         # says less (untagged checkouts call themselves 0.1.dev1), it is most often the newest.
         if version.is_devrelease:

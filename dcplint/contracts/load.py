@@ -72,6 +72,7 @@ _WORDS = {  # kinds of term, and what their names are
     "heads": "a name",
     "semantics": "a name",
 }
+_HOSTS = ("extends", "moved", "capabilities", "derived", "gates", "accessors", "outputs")
 _ABOUT_WORDS = {"merges": "base always axes", "combines": "axes", "semantics": "per-shard"}
 
 
@@ -98,7 +99,7 @@ class _Loader(Reader):
 
     def pack(self, root: Node) -> Pack:
         keys = (
-            "engine extends based-on rewrite lacks package distribution known classes "
+            "engine extends based-on rewrite lacks joins package distribution known classes "
             "implementations moved capabilities derived gates accessors vocabulary fields refusals "
             "outputs kernels lengths localizers arguments blocks"
         )
@@ -132,6 +133,7 @@ class _Loader(Reader):
             arguments=tuple(top.items("arguments", self._argument)),
             blocks=tuple(top.items("blocks", self._block)),
             kernels=tuple(top.items("kernels", self._kernel)),
+            joins=self._joins(top),
             files={self.shown: self.path},
         )
         if heritage is not None:
@@ -159,6 +161,12 @@ class _Loader(Reader):
         if any(later <= earlier for earlier, later in pairwise(known)):
             top.fail("known", "must be in ascending order, each release once")
         return known
+
+    def _joins(self, top: Fields) -> str | None:
+        for key in _HOSTS if top.optional("joins") is not None else ():
+            if top.optional(key) is not None:
+                top.fail(key, "is for the pack of the engine that this one joins to say")
+        return top.text_or("joins", "an engine name", None)
 
     def _heritage(self, top: Fields, engine: str) -> Heritage | None:
         if top.optional("extends") is None:
@@ -203,7 +211,7 @@ class _Loader(Reader):
         return key, fields.source()
 
     def _class(self, node: Node, where: str) -> EngineClass:
-        keys = "name role bases abstract defines aliases releases source"
+        keys = "name role bases abstract defines aliases dcp-only releases source"
         fields = self.fields(node, where, keys)
         return EngineClass(
             name=fields.text("name", "a dotted name"),
@@ -214,6 +222,7 @@ class _Loader(Reader):
             source=fields.source(),
             defines=fields.texts("defines", "a name"),
             aliases=fields.texts("aliases", "a dotted name"),
+            dcp_only=fields.flag_or("dcp-only"),
         )
 
     def _moved(self, node: Node, where: str) -> Moved:
@@ -408,7 +417,10 @@ class _Loader(Reader):
         )
 
     def _localizer(self, node: Node, where: str) -> Localizer:
-        fields = self.fields(node, where, "function parameters length rank out releases source")
+        keys = "function parameters length rank out every-rank releases source"
+        fields = self.fields(node, where, keys)
+        if fields.optional("rank") is not None and fields.optional("every-rank") is not None:
+            self.fail(node.line, f"{where} needs 'rank' or 'every-rank', not both")
         return Localizer(
             function=fields.text("function", "a dotted name"),
             parameters=fields.texts("parameters", "a name"),
@@ -417,6 +429,7 @@ class _Loader(Reader):
             out=fields.text_or("out", "a name", None),
             releases=fields.releases(),
             source=fields.source(),
+            every_rank=fields.flag_or("every-rank"),
         )
 
     def _argument(self, node: Node, where: str) -> KernelArgument:

@@ -63,7 +63,8 @@ class EngineClass:
     `role` is the part it plays: one of `ROLES`. `bases` are dotted names, those outside the
     engine's own package left out. `abstract` lists methods that this class itself declares
     abstract; `defines` those of its bases' abstract methods that it implements. `aliases` are
-    other dotted names under which the engine exports it.
+    other dotted names under which the engine exports it. dcp_only: the engine takes it, and what
+    derives from it, where DCP is on, and nowhere else.
     """
 
     name: str
@@ -74,6 +75,7 @@ class EngineClass:
     source: Source
     defines: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
+    dcp_only: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,7 +359,8 @@ class Localizer:
 
     function: dotted name. parameters: in order. length, rank: those that take the global lengths
     and the rank: None means every rank, rank 0 the longest shard; one without such a parameter
-    works for the rank that calls it. out: the one that it fills in.
+    works for the rank that calls it, or gives the lengths of every rank, a column each
+    (every_rank). out: the one that it fills in.
     """
 
     function: str
@@ -367,6 +370,7 @@ class Localizer:
     out: str | None
     releases: Releases
     source: Source
+    every_rank: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from packaging.version import InvalidVersion, Version
 
 from dcplint import disk
 from dcplint.contracts.contract import Contract, Coverage, Pack
+from dcplint.contracts.join import join
 from dcplint.contracts.spec import EngineSpec
 from dcplint.errors import UserError
 from dcplint.program.index import Index
@@ -31,6 +32,7 @@ class Engine:
 
     directory: where its package lies, outside the checked tree; None where it is in the tree or
     not at hand. how: how the release was found. stated: whether anything named the release.
+    plugins: those of it that the tree has to do with; what their packs say is in the contract.
     """
 
     contract: Contract
@@ -38,9 +40,20 @@ class Engine:
     directory: Path | None
     how: str
     stated: bool = True
+    plugins: tuple[Engine, ...] = ()
+
+    def joined(self, plugins: Iterable[Engine]) -> Engine:
+        """This engine with plugins, whose facts stand beside its own."""
+        plugins = tuple(plugins)
+        pack = self.contract.pack
+        for plugin in plugins:
+            pack = join(pack, plugin.contract)
+        return replace(self, contract=pack.at(self.contract.version), plugins=plugins)
 
     def notices(self) -> Iterator[str]:
         """What the user should know about the choice, one sentence each."""
+        for plugin in self.plugins:
+            yield from plugin.notices()
         pack, version = self.contract.pack, self.contract.version
         newest, oldest = pack.known[-1], pack.known[0]
         if not self.stated:

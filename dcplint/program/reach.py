@@ -47,8 +47,14 @@ def serves_dcp(program: Program, symbol: ClassSymbol) -> bool:
     """Whether an impl that `symbol`, an impl or builder, works for is let through by every gate.
 
     True only where such an impl makes a promise that a gate asks for, and breaks none; where no
-    gate asks for any, where the impl itself does DCP's work.
+    gate asks for any, where the impl itself does DCP's work. And where nothing but DCP has the
+    engine take the class.
     """
+    contract = program.contract
+    stated = (*contract.classes, *contract.implementations)
+    taken = {one.name for one in stated if one.dcp_only}
+    if taken and any(entry.dotted in taken for entry in program.mro(symbol).classes):
+        return True
     impls = _impls_of(program, symbol)
     return any(impl is not None and _is_let_through(program, impl) for impl in impls)
 

@@ -115,7 +115,9 @@ class Calls:
         unit = Unit(Space.LOCAL, Counts.OTHER, None)
         if isinstance(found, Value) and found.unit.space is Space.GLOBAL:
             unit = replace(found.unit, space=Space.LOCAL)
-        if isinstance(rank, ast.Constant):
+        if localizer.every_rank:
+            unit = replace(unit, space=Space.ALL_RANKS)
+        elif isinstance(rank, ast.Constant):
             # Every rank's share, or the largest share, which rank 0 has.
             if rank.value is None:
                 unit = replace(unit, space=Space.ALL_RANKS)

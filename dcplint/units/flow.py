@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from dcplint.facts.expressions import dotted_name, shorten
@@ -164,7 +164,10 @@ class UnitFlow:
             return item(whole, node.slice.value if isinstance(node.slice, ast.Constant) else None)
         if not isinstance(whole, Value):
             return None
-        # Of a column per rank, only rows are known to be taken.
+        # Of a column per rank, rows are known to be taken, and the column of this rank.
         if whole.unit.space is Space.ALL_RANKS and not isinstance(node.slice, ast.Slice):
-            return None
+            index = node.slice.elts if isinstance(node.slice, ast.Tuple) else ()
+            if not index or not self.scenario.is_rank(frame.function, index[-1]):
+                return None
+            return replace(whole, unit=replace(whole.unit, space=Space.LOCAL))
         return whole

@@ -39,7 +39,9 @@ class Localizers:
     def sharded(self, function: Function, call: ast.Call) -> ast.expr | None:
         """The lengths of which `call` gives this rank's share; None where it gives other things."""
         localizer = self.run_by(function, call)
-        if localizer is None or localizer.rank is None:
+        if localizer is None or localizer.every_rank:
+            return None
+        if localizer.rank is None:
             return self.localised(function, call)
         rank = passed(call, localizer, localizer.rank)
         return None if isinstance(rank, ast.Constant | None) else self.localised(function, call)

@@ -10,10 +10,18 @@ from itertools import chain
 from dcplint.contracts.model import KernelArgument, Length, Source
 from dcplint.facts.expressions import dotted_name
 from dcplint.flow.dataclasses import constructor_argument
-from dcplint.flow.functions import Function, argument, callee_name, written_keywords
+from dcplint.flow.functions import (
+    CallSite,
+    Function,
+    argument,
+    callee_name,
+    given_once,
+    written_keywords,
+)
 from dcplint.flow.types import classes_of
 from dcplint.program.symbols import ClassSymbol
 from dcplint.source.location import Tree
+from dcplint.source.tree import walk
 from dcplint.units.flow import UnitFlow
 from dcplint.units.lattice import UNITS, Counts, Space, Unit
 from dcplint.units.operations import operands
@@ -32,7 +40,8 @@ class Sink:
 
 
 def argument_sinks(flow: UnitFlow) -> Iterator[Sink]:
-    """What the checked tree passes for the arguments that the pack names."""
+    """What the checked tree passes for the arguments that the pack names, each expression once."""
+    seen: set[tuple[ast.expr, str]] = set()  # one mapping may be passed to several kernels
     for fact in flow.universe.program.contract.arguments:
         name = fact.function.rpartition(".")[2]
         for spelling in sorted(flow.universe.program.spellings(frozenset({name}))):
@@ -42,11 +51,41 @@ def argument_sinks(flow: UnitFlow) -> Iterator[Sink]:
                     continue
                 if not _is_call_of(flow, site.function, site.call, fact):
                     continue
-                passed = _passed(flow, site.function, site.call, fact)
-                if passed is not None:
+                statement, call = _written_out(site)
+                passed = _passed(flow, site.function, call, fact)
+                if passed is not None and (passed, fact.unit) not in seen:
+                    seen.add((passed, fact.unit))
                     taker = f"`{name}({fact.argument}=…)`"
                     unit = UNITS[fact.unit]
-                    yield Sink(site.function, site.statement, passed, unit, taker, fact.source)
+                    yield Sink(site.function, statement, passed, unit, taker, fact.source)
+
+
+def _written_out(site: CallSite) -> tuple[ast.stmt, ast.Call]:
+    """A call with what it passes by `**arguments` in place of that, where this is one mapping that
+    nothing changes; and the statement in which its arguments stand."""
+    function, call = site.function, site.call
+    for keyword in call.keywords:
+        if keyword.arg is not None or not isinstance(keyword.value, ast.Name):
+            continue
+        name = keyword.value.id
+        made = given_once(function, name)
+        used = function.mentions.get(name, ())
+        if isinstance(made, ast.Dict) and not any(_takes_part(s, name) for s in used):
+            (home,) = (s for s in used if isinstance(s, ast.Assign) and s.value is made)
+            keywords = [k for k in call.keywords if k is not keyword]
+            keywords.append(ast.keyword(None, made))
+            return home, ast.copy_location(ast.Call(call.func, call.args, keywords), call)
+    return site.statement, call
+
+
+def _takes_part(statement: ast.stmt, name: str) -> bool:
+    """Whether a statement reads or sets a part of a variable, or calls a method of it."""
+    return any(
+        isinstance(node, (ast.Subscript, ast.Attribute))
+        and isinstance(node.value, ast.Name)
+        and node.value.id == name
+        for node in walk(statement)
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,7 +91,7 @@ def test_loads_every_kind_of_fact(tmp_path: Path) -> None:
         ("role: impl", "role: 3", "classes[0].role must be one of impl, backend, builder, layer, metadata, runner, drafter, platform, got 3"),
         ("    role: impl\n", "", "classes[0] lacks 'role'; add it (see docs/packs.md)"),
         ("abstract: [forward]", "abstrat: [forward]", "unknown key 'abstrat' in classes[0]; did you mean 'abstract'?"),
-        ("engine: toy", "engine: toy\nzzz: 1", "unknown key 'zzz'; it may have engine, extends, based-on, rewrite, lacks, package, distribution, known, classes, implementations, moved, capabilities, derived, gates, accessors, vocabulary, fields, refusals, outputs, kernels, lengths, localizers, arguments, blocks"),
+        ("engine: toy", "engine: toy\nzzz: 1", "unknown key 'zzz'; it may have engine, extends, based-on, rewrite, lacks, joins, package, distribution, known, classes, implementations, moved, capabilities, derived, gates, accessors, vocabulary, fields, refusals, outputs, kernels, lengths, localizers, arguments, blocks"),
         ("abstract: [forward]", "abstract: forward", "classes[0].abstract must be a list, got 'forward'"),
         ("abstract: [forward]", "abstract: [[forward]]", "classes[0].abstract[0] must be a name, got a list"),
         ("abstract: [forward]", "abstract: [a.b]", "classes[0].abstract[0] must be a name such as supports_dcp, got 'a.b'"),
