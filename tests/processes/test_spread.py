@@ -110,7 +110,7 @@ def test_what_comes_after_tasks_apart_rests_on_what_was_done_meanwhile() -> None
         if task == 0:
             os.read(begin, 1)  # in the first child, which ends when this process has begun
         elif os.getpid() != parent:
-            os.write(write, b"..")
+            os.write(write, b"." * 30)  # as many as there are tasks
         elif begun:
             os.read(read, 1)  # waits for the second child to have done something
         else:
