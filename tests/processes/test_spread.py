@@ -103,11 +103,12 @@ def test_tasks_apart_come_first(jobs: int, count: int) -> None:
 def test_what_comes_after_tasks_apart_rests_on_what_was_done_meanwhile() -> None:
     """A child of the second round has what this process had worked out by then."""
     parent = os.getpid()
-    (begin, begins), (read, write) = os.pipe(), os.pipe()
+    (begin, begins), (read, write), (born, bears) = os.pipe(), os.pipe(), os.pipe()
     begun: list[int] = []
 
     def work(task: int) -> tuple[bool, list[int]]:
         if task == 0:
+            os.write(bears, os.getpid().to_bytes(8, "big"))
             os.read(begin, 1)  # in the first child, which ends when this process has begun
         elif os.getpid() != parent:
             os.write(write, b"." * 30)  # as many as there are tasks
@@ -115,8 +116,9 @@ def test_what_comes_after_tasks_apart_rests_on_what_was_done_meanwhile() -> None
             os.read(read, 1)  # waits for the second child to have done something
         else:
             begun.append(task)
+            child = int.from_bytes(os.read(born, 8), "big")
             os.write(begins, b".")
-            os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)  # and leaves it for others to see
+            os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)  # and leaves it for others to see
         return os.getpid() == parent, list(begun)
 
     apart, first, *others = spread(work, range(1, 30), 2, range(1))
