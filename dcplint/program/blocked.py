@@ -20,7 +20,7 @@ _GIVEN = re.compile(
 )
 _FACTORS = re.compile(r"\b(\w+)\b(?=[\])\s]*(?<!\*)\*=?[\s(]*(?:\w+[.\[\]()]+)*(\w+))")
 _DIVIDES = re.compile(r"/[\s(]*(?:\w+[.\[\]]+)*(\w+)")
-_COUNTS = re.compile(r"\b(?:cdiv|ceil_div|div|divmod)\(([^;]{0,160})")
+_COUNTS = re.compile(r"div(?:mod)?\(([^;]{0,160})")
 _FUNCTION = re.compile(r"\n[ \t]*(?:async +)?def ")
 _CALLED = re.compile(r"(\w+)\(")
 _ROUNDS = 3  # names in terms of names
@@ -164,21 +164,25 @@ def blocked_modules(index: Index, modules: Modules, contract: Contract) -> Itera
     pack = contract.pack
     words = (block_ids(pack), _takers(pack), frozenset(pack.vocabulary.sizes))
     wanted = frozenset(word.encode() for each in words for word in each)
-    ids, takers = (re.compile("|".join(sorted(each)) or r"(?!)") for each in words[:2])
+    ids, takers = words[:2]
     sizes = (size.encode() for size in block_sizes(pack))
     for path in sorted({path for size in sizes for path in index.mentioning(size)}):
         if is_test(path) or not index.scans[path].words & wanted:
             continue
         text = index.read(path).decode(errors="replace")
         names = Named(text, contract)
-        if takers.search(text) or names.multiplies(text) or _counts(text, names, ids):
+        if _has_one(takers, text) or names.multiplies(text) or _counts(text, names, ids):
             module = modules.load(modules.trees[0], path, index.names[path])
             if module is not None:
                 yield module
 
 
-def _counts(text: str, names: Named, ids: re.Pattern[str]) -> bool:
+def _counts(text: str, names: Named, ids: Iterable[str]) -> bool:
     """Whether a function gets ids of blocks and seems to count them by the size of one."""
-    if not ids.search(text) or not names.divides(text):
+    if not _has_one(ids, text) or not names.divides(text):
         return False
-    return any(names.counts(f) for f in _FUNCTION.split(text) if ids.search(f))
+    return any(names.counts(f) for f in _FUNCTION.split(text) if _has_one(ids, f))
+
+
+def _has_one(words: Iterable[str], text: str) -> bool:
+    return any(word in text for word in words)
