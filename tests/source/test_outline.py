@@ -36,6 +36,15 @@ def assert_stands_for_the_whole(text: str, wanted: tuple[int, ...] = ()) -> dict
 
 
 TRICKY = {
+    "names that end in keywords": """
+def f(make_def, metaclass):
+    kept = make_def if metaclass else None
+    return kept
+
+x = make_def if metaclass else (lambda: 0)
+def g():
+    return 1
+""",
     "code in strings": '''
 def f():
     """
