@@ -174,11 +174,17 @@ def _load(path: Path, catalogue: Catalogue) -> Config | None:
     except OSError as error:
         raise UserError(f"{_shown(path)}: cannot be read: {error.strerror}") from error
     is_own = path.name == "dcplint.toml"
-    if not is_own and b"dcplint" not in raw:
+    # Without its zeros a file in UTF-16 shows its words too.
+    if not is_own and b"dcplint" not in raw.replace(b"\0", b""):
         return None  # not worth parsing, and not ours to complain about
     try:
-        text = raw.decode()
+        text = raw.decode("utf-8-sig")
         table: object = load_toml(text)
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise UserError(
+            f"{_shown(path)}, line {line}: not UTF-8, as TOML has to be; save it in that encoding"
+        ) from error
     except ValueError as error:
         raise UserError(f"{_shown(path)}: not valid TOML: {error}") from error
     for key in () if is_own else ("tool", "dcplint"):

@@ -6,10 +6,11 @@ import gc
 import os
 import time
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -79,7 +80,7 @@ def _survey(options: RunOptions) -> Survey:
         )
         shown = tuple(prefixed.state(s, t.prefix) for s, t in found if t.in_focus(s.location.path))
         report = _report(options, trees, started)
-    return Survey(replace(report, lines=_unread), shown)
+    return Survey(replace(report, lines=_unread, outside=attrgetter("path")), shown)
 
 
 def _unread(place: Location) -> Sequence[str]:
@@ -91,8 +92,9 @@ def _report(options: RunOptions, trees: list[Checked], started: float) -> Report
     rules = [r for r in all_rules() if r.rule.code in options.policy.codes]
     found: list[Finding] = []
     failures: list[Failure] = []
+    steps = progress.Steps(len(rules) * sum(len(tree.programs) for tree in trees))
     for tree in trees:
-        for done in _checked(tree, rules, options.jobs):
+        for done in _checked(tree, rules, options.jobs, steps):
             found += (prefixed.finding(f, tree.prefix) for f in done.findings)
             failures += done.failures
             tree.broken += done.broken
@@ -129,6 +131,7 @@ def _report(options: RunOptions, trees: list[Checked], started: float) -> Report
         prefix=from_here(directory),
         repository=from_repository(directory),
         root=directory,
+        outside=lines.path,
     )
 
 
@@ -185,7 +188,9 @@ class _Found:
     broken: list[Broken]
 
 
-def _checked(tree: Checked, rules: list[Registered], jobs: int) -> Iterator[_Found]:
+def _checked(
+    tree: Checked, rules: list[Registered], jobs: int, steps: progress.Steps
+) -> Iterator[_Found]:
     """What the rules find in a tree, against each engine, in order of the rules."""
     for engine, program in tree.programs:
         context = Context(program, engine.contract)
@@ -194,15 +199,19 @@ def _checked(tree: Checked, rules: list[Registered], jobs: int) -> Iterator[_Fou
         # The later ones work most out that others need.
         follow = [r for r in reversed(rules) if r.rule.follows]
         apart = [r for r in rules if not r.rule.follows]
-        found = spread(partial(_found, context, place), follow, jobs if pays else 1, apart)
+        begin = steps.of([r.rule.code for r in rules])
+        work = partial(_found, context, place, begin)
+        found = spread(work, follow, jobs if pays else 1, apart)
         order = {r.rule.code: done for r, done in zip((*apart, *follow), found, strict=True)}
         yield from (order[r.rule.code] for r in rules)
 
 
-def _found(context: Context, place: str, registered: Registered) -> _Found:
+def _found(
+    context: Context, place: str, begin: Callable[[str, str], None], registered: Registered
+) -> _Found:
     found = _Found([], [], context.program.modules.broken)
     release = f"{context.contract.pack.engine} {context.contract.version}"
-    progress.at(f"{registered.rule.code} {registered.rule.name}, {release}")
+    begin(registered.rule.code, f"{registered.rule.code} {registered.rule.name}, {release}")
     found.failures.extend(_run(registered, context, place, found.findings))
     return found
 

@@ -23,7 +23,7 @@ from dcplint.program.program import Program
 from dcplint.program.related import computes_with, field_words, rank_words
 from dcplint.report.model import Engine as ReportedEngine
 from dcplint.run_options import RunOptions
-from dcplint.source.roots import Root, find_roots, nested_root
+from dcplint.source.roots import Root, find_roots, nested_root, root_of_file
 from dcplint.source.scan import Scanner
 from dcplint.source.text import SourceText, UnreadableSource, decode, plain_lines
 
@@ -178,9 +178,7 @@ def _strange(engine: Engine, program: Program) -> Iterator[str]:
 def _roots(options: RunOptions) -> Sequence[Root]:
     if options.stdin is None:
         return find_roots(options.paths)
-    path = options.stdin.path.resolve()
-    (root,) = find_roots((path if disk.exists(path) else path.parent,))
-    return (Root(root.directory, (path,), root.only),)
+    return (root_of_file(options.stdin.path.resolve()),)
 
 
 def _index(root: Root, packs: Mapping[str, Pack], options: RunOptions) -> Checked:
@@ -267,23 +265,35 @@ class Lines:
 
     def __call__(self, location: Location) -> Sequence[str]:
         """The lines of the file; empty where it cannot be read."""
+        if location.tree is not Tree.PROJECT:
+            file = self._outside(location)
+            return () if file is None else self._lines(file)
         for tree in self.trees:
-            if location.tree is Tree.PROJECT:
-                if not tree.owns(location.path):
-                    continue
-                path = tree.own(location.path)
-                if path in tree.unsaved:
-                    return SourceText(_text(tree.unsaved[path])).lines
-                found = self._lines(tree.directory / path)
-                if found:
-                    return found
+            if not tree.owns(location.path):
                 continue
-            for engine, _ in tree.programs:
-                if location.tree is Tree.ENGINE and engine.directory is not None:
-                    return self._lines(engine.directory / location.path)
-                if location.tree is Tree.PACK and location.path in engine.contract.pack.files:
-                    return self._lines(engine.contract.pack.files[location.path])
+            path = tree.own(location.path)
+            if path in tree.unsaved:
+                return SourceText(_text(tree.unsaved[path])).lines
+            found = self._lines(tree.directory / path)
+            if found:
+                return found
         return ()
+
+    def path(self, location: Location) -> str:
+        """Where the file of an engine or a pack lies, as seen from the working directory."""
+        file, here = self._outside(location), Path.cwd()
+        if file is None:
+            return location.path
+        return (file.relative_to(here) if file.is_relative_to(here) else file).as_posix()
+
+    def _outside(self, location: Location) -> Path | None:
+        engines = (engine for tree in self.trees for engine, _ in tree.programs)
+        for engine in engines:
+            if location.tree is Tree.ENGINE and engine.directory is not None:
+                return engine.directory / location.path
+            if location.tree is Tree.PACK and location.path in engine.contract.pack.files:
+                return engine.contract.pack.files[location.path]
+        return None
 
     def _lines(self, path: Path) -> list[str]:
         if path not in self._read:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from errno import ENOSPC
 from importlib import import_module
 
 import click
@@ -65,6 +66,10 @@ def run(args: Sequence[str]) -> int:
     except (click.Abort, KeyboardInterrupt):
         return _INTERRUPTED
     except Exception as error:
+        if isinstance(error, OSError) and error.errno == ENOSPC:
+            what = f"{error.filename or 'the output'} cannot be written: {error.strerror}"
+            click.echo(f"error: {_one_line(what)}", err=True)
+            return _BROKEN
         # A bug of ours: also one in parsing options must reach this, so no option is asked.
         if {"-v", "--verbose"} & set(args):
             import traceback

@@ -6,10 +6,15 @@ from pathlib import Path
 
 import click
 
+from dcplint.errors import UserError
 
-def words(_: click.Context, __: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:
-    """Repeated and comma-separated values as one."""
-    return tuple(word for part in value for item in part.split(",") if (word := item.strip()))
+
+def words(_: click.Context, option: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:
+    """Repeated and comma-separated values as one. Raises UserError where they are all empty."""
+    found = tuple(word for part in value for item in part.split(",") if (word := item.strip()))
+    if value and not found:
+        raise UserError(f"{option.opts[0]} is given no rule; `dcplint rule` lists them")
+    return found
 
 
 paths = click.argument("paths", nargs=-1, type=click.Path(path_type=Path))

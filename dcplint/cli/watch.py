@@ -58,7 +58,9 @@ def _files(paths: tuple[Path, ...]) -> Iterator[Path]:
     try:
         for root in find_roots(paths):
             yield from root.focus
-            yield from (root.directory / name for name in discover(root.directory).files)
+            yield from (
+                root.directory / name for name in discover(root.directory, only=root.only).files
+            )
     except UserError:
         return  # what was to be watched is gone; it may come back
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -54,6 +55,7 @@ class Report:
     accepted: how many findings the baseline holds back. known: its entries but for stale ones.
     confirmations: what the harness said of a finding, by its fingerprint.
     root: the directory that project paths are relative to.
+    outside: the path of a location in the engine or a pack as seen from the working directory.
     """
 
     findings: tuple[Finding, ...]
@@ -70,10 +72,13 @@ class Report:
     known: tuple[Entry, ...] = ()
     confirmations: Mapping[str, Confirmation] = field(default_factory=dict)
     root: Path = Path()
+    outside: Callable[[Location], str] = attrgetter("path")
 
     def path(self, location: Location) -> str:
-        """The path of a location as seen from the working directory, if it is in the project."""
-        return (self.prefix if location.tree is Tree.PROJECT else "") + location.path
+        """The path of a location as seen from the working directory."""
+        if location.tree is Tree.PROJECT:
+            return self.prefix + location.path
+        return self.outside(location)
 
     def repository_path(self, location: Location) -> str:
         """The path of a location as seen from the root of the repository, if it is in it."""

@@ -10,16 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from xml.sax.saxutils import escape
 
-from dcplint.data import data_dir
-
 ROOT = Path(__file__).parents[2]
 FILE = ROOT / "docs" / "images" / "check.svg"
-COMMAND = (
-    "dcplint",
-    "check",
-    "src/shardline/attention/dense.py",
-    "src/shardline/attention/sparse.py",
-)
+COMMAND = "dcplint check fixtures/plugin_project/src/shardline/attention/{dense,sparse}.py"
 
 _MAIN = "from dcplint.cli.main import main; main()"
 _COLUMNS = 96
@@ -37,17 +30,19 @@ _CODES = re.compile(r"\x1b\[([0-9;]*)m")
 
 def pages() -> dict[Path, str]:
     """The picture's file."""
-    prompt = f"\x1b[32m$\x1b[0m \x1b[1m{' '.join(COMMAND)}\x1b[0m"
+    prompt = f"\x1b[32m$\x1b[0m \x1b[1m{COMMAND}\x1b[0m"
     return {FILE: _svg([prompt, *_output()])}
 
 
 def _output() -> list[str]:
-    """What the command prints in the plugin project, in colour."""
+    """What the command prints in the checkout, in colour."""
+    before, names, after = re.split("[{}]", COMMAND.removeprefix("dcplint check "))
+    files = [f"{before}{name}{after}" for name in names.split(",")]
     steering = {"CI", "NO_COLOR", "GITHUB_ACTIONS"}
     kept = {key: value for key, value in os.environ.items() if key not in steering}
     result = subprocess.run(
-        [sys.executable, "-c", _MAIN, *COMMAND[1:], "--color", "always"],
-        cwd=data_dir("fixtures") / "plugin_project",
+        [sys.executable, "-c", _MAIN, "check", *files, "--color", "always"],
+        cwd=ROOT,
         env={**kept, "COLUMNS": str(_COLUMNS), "PYTHONUTF8": "1", "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,

@@ -101,6 +101,9 @@ def test_every_option_arrives(check: Shell, tmp_path: Path) -> None:
     ("args", "message"),
     [
         (["--select", "DCP110"], "error: no rule is called 'DCP110'; did you mean 'DCP310'"),
+        (["--select", ""], "error: --select is given no rule; `dcplint rule` lists them"),
+        (["--extend-select", ","], "error: --extend-select is given no rule"),
+        (["--ignore", "", "--ignore", " "], "error: --ignore is given no rule"),
         (["--engine", "vllm"], "error: 'vllm' is no engine release"),
         (["--statistics", "--output-format", "json"], "error: --statistics is text"),
         (["-", "--watch"], "--watch is for files"),

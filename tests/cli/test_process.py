@@ -58,7 +58,10 @@ def test_a_disk_that_is_full_is_named(project: Path) -> None:
     """Also where the run is one that was kept."""
     said = b"error: the output cannot be written: No space left on device\n"
     options = ("--cache-dir", "kept")
-    for arguments in (("check", *options), ("check", *options), ("rule",)):
+    for arguments in (
+        *[("check", *options)] * 2,
+        *[("rule",), ("packs",), ("--help",), ("check", "--help"), ("--version",)],
+    ):
         with Path("/dev/full").open("wb") as out:
             result = dcplint(*arguments, cwd=project, stdout=out)
         assert (result.returncode, result.stderr) == (2, said)

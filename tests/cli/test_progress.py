@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import re
 import subprocess
 import sys
 from contextlib import suppress
@@ -11,11 +12,14 @@ from pathlib import Path
 
 import pytest
 
+from dcplint import progress
+from dcplint.checks.base import all_rules
 from tests.cli.shell import MAIN, ROOT
 
 _SLOW = "import itertools, time; t = itertools.count(); time.monotonic = lambda: next(t) * 2.0; "
 _PLUGIN = ROOT / "fixtures" / "plugin_project"
 _WIPE = "\r\x1b[K"
+_STEP = re.compile(r"dcplint: (?P<begun>\d+) of (?P<total>\d+): (?P<what>DCP.*)")
 
 
 def _stderr(*args: str | Path, code: str, terminal: bool = True) -> str:
@@ -43,9 +47,27 @@ def _stderr(*args: str | Path, code: str, terminal: bool = True) -> str:
 def test_a_slow_run_says_what_it_is_at_and_wipes_it(command: tuple[str | Path, ...]) -> None:
     said = _stderr(*command, "--engine", "vllm==0.30.0", code=_SLOW + MAIN)
     steps = [line for line in said.split(_WIPE) if line]
-    assert any(step.startswith("dcplint: DCP101 implicit-capability") for step in steps)
-    assert all(len(step) < 60 for step in steps if step.startswith("dcplint: DCP"))
-    assert said.rindex(_WIPE) > said.rindex("dcplint: DCP")
+    counted = [found for step in steps if (found := _STEP.match(step))]
+    assert any(step["what"].startswith("DCP101 implicit-capability") for step in counted)
+    assert all(len(step[0]) < 60 for step in counted)
+    on = sum(registered.rule.default for registered in all_rules())
+    assert {int(step["total"]) for step in counted} == {on}
+    assert max(int(step["begun"]) for step in counted) == on
+    assert said.rindex(_WIPE) > said.rindex(": DCP")
+
+
+def test_steps_are_counted_across_processes(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(progress, "_since", 0.0)
+    steps = progress.Steps(4)
+    first, second = steps.of(["a", "b"]), steps.of(["a", "b"])
+    if (child := os.fork()) == 0:
+        second("b", "elsewhere")
+        os._exit(0)
+    os.waitpid(child, 0)
+    first("a", "here")
+    assert "dcplint: 2 of 4: here" in capsys.readouterr().err
 
 
 def test_a_quick_run_says_nothing_of_it() -> None:
@@ -58,5 +80,5 @@ def test_neither_a_pipe_nor_who_wants_it_quiet_is_told(options: tuple[str, ...])
     said = _stderr(
         "check", "--no-cache", _PLUGIN, *options, code=_SLOW + MAIN, terminal=bool(options)
     )
-    assert "dcplint: DCP" not in said
+    assert _STEP.search(said) is None
     assert _WIPE not in said

@@ -149,7 +149,7 @@ def test_other_peoples_broken_files_are_not_our_business(tmp_path: Path) -> None
         ("[harness]\ndrivers = ['a.B']", "line 2: in `drivers`: 'a.B' is not `module:Class`"),
         ("harness = []", "`harness` must be a table"),
         ("select = [", "not valid TOML: "),
-        ("x = 'é' \udcff", "not valid TOML: "),
+        ("x = 'é'\n# \udcff", "line 2: not UTF-8, as TOML has to be"),
     ],
 )
 def test_mistakes_are_explained(tmp_path: Path, text: str, message: str) -> None:
@@ -194,6 +194,23 @@ def test_a_directory_in_its_place(tmp_path: Path) -> None:
     (tmp_path / "dcplint.toml").mkdir()
     with pytest.raises(UserError, match=r"dcplint.toml: cannot be read: Is a directory"):
         found(tmp_path)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be", "utf-32", "latin-1"])
+def test_a_configuration_in_another_encoding_is_not_passed_over(
+    tmp_path: Path, encoding: str
+) -> None:
+    path = tmp_path / "pyproject.toml"
+    path.write_bytes("# é\n[tool.dcplint]\nignore = []\n".encode(encoding))
+    with pytest.raises(UserError, match="line 1: not UTF-8"):
+        found(tmp_path)
+    path.write_bytes("# é\n[tool.ruff]\n".encode(encoding))
+    assert found(tmp_path) == Config()
+
+
+def test_a_byte_order_mark_does_no_harm(tmp_path: Path) -> None:
+    (tmp_path / "dcplint.toml").write_bytes(b"\xef\xbb\xbfignore = ['DCP1']\n")
+    assert found(tmp_path).ignore == ("DCP1",)
 
 
 CONFIG = Config(select=("DCP1",), extend_select=("DCP303",), ignore=("DCP002",))

@@ -364,7 +364,7 @@ def test_a_path_that_does_not_exist(dcplint: Command, tmp_path: Path) -> None:
         ("select = 7\n", "select"),
         ("select = [\n", "dcplint.toml"),
         (f"select = {'[' * 100_000}\n", "not valid TOML"),
-        (b'select = ["\xff"]\n', "not valid TOML"),
+        (b'select = ["\xff"]\n', "line 1: not UTF-8"),
         ('exclude = ["good", "["]\n', "in `exclude`: '[' matches nothing"),
         ('exclude = ["**["]\n', "in `exclude`: '**[' matches nothing"),
         ('exclude = ["[z-a]"]\n', "in `exclude`: '[z-a]' matches nothing"),
@@ -404,7 +404,7 @@ def test_a_mistake_in_a_pack(dcplint: Command, pack: str, sentence: str, tmp_pat
     [
         ("tool = 1  # dcplint\n", "`tool.dcplint` must be a table"),
         ("[tool]\ndcplint = 3\n", "`tool.dcplint` must be a table"),
-        (b'[tool.dcplint]\nselect = ["\xff"]\n', "not valid TOML"),
+        (b'[tool.dcplint]\nselect = ["\xff"]\n', "line 2: not UTF-8"),
         (f"[tool.dcplint]\nselect = {'[' * 100_000}\n", "not valid TOML: nested too deeply"),
         ("[tool.dcplint\n", "not valid TOML"),
     ],

@@ -1,5 +1,6 @@
 """Trees that have to do with more than one engine, or with little of one."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,19 @@ def test_the_source_of_one_engine_is_read_for_a_tree_of_two(
     found = dcplint.check(plugin, "--engine-path", engine)
     assert (found.status, found.err) == (1, "")
     assert found.verdicts == [("DCP101", "SilentImpl")]
+
+
+def test_every_place_that_is_shown_can_be_opened(
+    dcplint: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path / "plugin", {"a.py": SILENT})
+    write_engine(tmp_path / "engine", "0.29.0", default=True)
+    monkeypatch.chdir(tmp_path)
+    out = dcplint("check", "plugin", "--engine-path", "engine").out
+    shown = re.findall(r"--> (\S+?):\d+:\d+ \(?(pack|vllm|in)", out)
+    assert {tree for _, tree in shown} == {"pack", "vllm", "in"}
+    assert all(Path(path).is_file() for path, _ in shown)
+    assert "--> engine/vllm/v1/attention/backend.py:" in out  # from here where it lies below
 
 
 def test_a_folder_without_either_is_refused(dcplint: Command, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from dcplint.errors import UserError
-from dcplint.source.roots import Root, find_roots, nested_root
+from dcplint.source.roots import Root, find_roots, nested_root, root_of_file
 
 
 def make(root: Path, *files: str) -> Path:
@@ -31,9 +31,28 @@ def root_of(path: Path) -> Path:
 def test_without_project_the_directory_itself(tmp_path: Path) -> None:
     make(tmp_path, "a/b.py")
     assert find_roots((tmp_path,)) == (Root(tmp_path, (tmp_path,)),)
-    assert find_roots((tmp_path / "a" / "b.py",)) == (
-        Root(tmp_path / "a", (tmp_path / "a" / "b.py",)),
-    )
+    assert root_of(tmp_path / "a" / "b.py") == tmp_path / "a"
+
+
+def test_a_file_of_no_project_is_judged_with_the_modules_and_packages_beside_it(
+    tmp_path: Path,
+) -> None:
+    make(tmp_path, "a.py", "b.py", "package/__init__.py", "downloads/other/c.py", "notes.txt")
+    only = ("a.py", "b.py", "package")
+    assert find_roots((tmp_path / "a.py",)) == (Root(tmp_path, (tmp_path / "a.py",), only),)
+    new = tmp_path / "new.py"
+    assert root_of_file(new) == Root(tmp_path, (new,), (*only[:2], "new.py", "package"))
+    both = (tmp_path / "a.py", tmp_path)
+    assert find_roots(both) == (Root(tmp_path, both),)
+    repository(tmp_path)
+    assert find_roots((tmp_path / "a.py",)) == (Root(tmp_path, (tmp_path / "a.py",)),)
+
+
+def test_a_file_that_is_not_there_belongs_where_it_would_lie(tmp_path: Path) -> None:
+    repository(tmp_path, "a/b.py")
+    assert root_of_file(tmp_path / "a" / "c.py") == Root(tmp_path, (tmp_path / "a" / "c.py",))
+    with pytest.raises(UserError, match="nowhere: no such file"):
+        root_of_file(tmp_path / "nowhere" / "c.py")
 
 
 def test_the_checkout(tmp_path: Path) -> None:
