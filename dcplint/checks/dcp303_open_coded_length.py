@@ -6,14 +6,14 @@ this rank's number of tokens most of the time. It is evaluated over lengths, wor
 interleave sizes against `(L // (N*I)) * I + clamp(L % (N*I) - r*I, 0, I)`; the finding shows the
 smallest case that differs. Python, torch, numpy and Triton spellings are followed through local
 variables. Where the engine has an interleave size and the formula takes none, that is the fault.
-Also the engine's own helper where it is not told that size. A local length that is advanced or
-rewound, in place, into the field it came from or row by row: `local(L) - k` is not `local(L - k)`.
-And one that is divided by the ratio of a compressed cache where no code asks for chunks of whole
-entries: `local(L) // k` is `local(L // k)` only if `I % k == 0`. And what is localised that must
-not be: the length of a piece that does not begin the sequence, and a length that is local already,
-by the engine's helper or by any function around it. And what a kernel gets for this rank's length,
-or a bound of it, worked out from a global length and the world size without the rank, where it is
-too low or another on some rank.
+Also the engine's own helper where it is not told that size, or told 1 whatever it is. A local
+length that is advanced or rewound, in place, into the field it came from or row by row:
+`local(L) - k` is not `local(L - k)`. And one that is divided by the ratio of a compressed cache
+where no code asks for chunks of whole entries: `local(L) // k` is `local(L // k)` only if
+`I % k == 0`. And what is localised that must not be: the length of a piece that does not begin the
+sequence, and a length that is local already, by the engine's helper or by any function around it.
+And what a kernel gets for this rank's length, or a bound of it, worked out from a global length and
+the world size without the rank, where it is too low or another on some rank.
 
 ## Why it breaks
 A rank then reads a slot that it never wrote, or leaves out one that it holds. Nothing crashes: the
@@ -73,6 +73,8 @@ from dcplint.source.tree import walk
 from dcplint.units.caps import misfits
 from dcplint.units.expressions import written
 from dcplint.units.interleave import Interleaving
+from dcplint.units.lattice import LENGTHS, Value
+from dcplint.units.localizers import passed
 from dcplint.units.proof import (
     Counterexample,
     Fault,
@@ -170,7 +172,7 @@ def _finding(context: Context, function: Function, wrong: _Wrong) -> Finding:
 
 
 def _singly(context: Context, interleaving: Interleaving | None) -> Iterator[Finding]:
-    """A localizer that takes the interleave size, called without it: it then takes 1."""
+    """A localizer that takes the interleave size, called without it or with a 1."""
     universe, known = context.fields.universe, context.units.localizers
     for localizer in context.contract.localizers if interleaving is not None else ():
         sizes = [p for p in localizer.parameters if role(ast.Name(p)) is Part.INTERLEAVE]
@@ -182,32 +184,50 @@ def _singly(context: Context, interleaving: Interleaving | None) -> Iterator[Fin
                     continue
                 if known.run_by(function, call) is not localizer:
                     continue
-                if known.sharded(function, call) is None or _may_pass(call, localizer):
+                lengths = known.sharded(function, call)
+                if lengths is None or _may_tell(context, site, localizer, sizes[0]):
                     continue
                 if not context.fields.tracer.can_run(function, site.statement):
                     continue
                 if interleaving is not None and interleaving.is_open(function):
-                    yield _left_at_one(context, site, sizes[0])
+                    told = passed(call, localizer, sizes[0]) is not None
+                    if not told or _counts_tokens(context, site, lengths):
+                        yield _one_by_one(context, site, sizes[0], told)
 
 
-def _may_pass(call: ast.Call, localizer: Localizer) -> bool:
-    """Whether a call passes the interleave size, or things that can't be told."""
-    given = {keyword.arg for keyword in call.keywords}
-    if None in given or any(isinstance(a, ast.Starred) for a in call.args):
+def _may_tell(context: Context, site: CallSite, localizer: Localizer, size: str) -> bool:
+    """Whether a call passes an interleave size other than 1, or things that can't be told."""
+    call, function = site.call, site.function
+    if any(isinstance(a, ast.Starred) for a in call.args) or any(not k.arg for k in call.keywords):
         return True
-    given |= {*localizer.parameters[: len(call.args)]}
-    return any(name and role(ast.Name(name)) is Part.INTERLEAVE for name in given)
+    given = passed(call, localizer, size)
+    if given is None:
+        return False
+    values = [given]
+    if isinstance(given, ast.Name) and given.id not in function.parameters:
+        places = function.graph.at(site.statement)
+        values = [
+            value for at in places for _, value in context.units.given(function, at, given.id)
+        ]
+    return not values or not all(isinstance(v, ast.Constant) and v.value == 1 for v in values)
 
 
-def _left_at_one(context: Context, site: CallSite, parameter: str) -> Finding:
+def _counts_tokens(context: Context, site: CallSite, lengths: ast.expr) -> bool:
+    """Whether what is dealt out one by one are tokens: of chunks and blocks, 1 may be right."""
+    value = context.units.value(site.function, site.statement, lengths)
+    return isinstance(value, Value) and value.unit.counts in LENGTHS
+
+
+def _one_by_one(context: Context, site: CallSite, size: str, told: bool) -> Finding:
     example = next(
         Counterexample(Fault.NO_INTERLEAVE, p, replace(p, interleave=1).local)
         for p in points()
         if p.local != replace(p, interleave=1).local
     )
+    does = f"passes 1 for `{size}` to" if told else f"leaves `{size}` out of"
     return RULE.finding(
-        f"`{site.function.qualname}` leaves `{parameter}` out of "
-        f"`{shorten(site.call.func)}(…)`, which then deals out tokens one by one: {example}",
+        f"`{site.function.qualname}` {does} `{shorten(site.call.func)}(…)`, which then deals out "
+        f"tokens one by one: {example}",
         context.program.location(site.function.module, position(site.call)),
         symbol=site.function.qualname,
     )
