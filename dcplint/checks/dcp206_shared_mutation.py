@@ -3,7 +3,8 @@
 ## What it flags
 An in-place store (`x[…] -= v`, `x -= v`, `x.clamp_()`) by a builder or impl into a tensor of the
 batch metadata that it was given, or into a view of one, without cloning it first: itself, or by a
-function that it hands the tensor or the record to.
+function that it hands the tensor or the record to. A copy of the record (`copy.copy`,
+`dataclasses.replace`) has the same tensors, and so does an attribute that one is kept in.
 
 ## Why it breaks
 All KV cache groups and layers build from one record. Whoever builds after this one sees lengths
@@ -95,6 +96,8 @@ def _finding(context: Context, owner: ClassSymbol, store: Store) -> Finding:
         f"`{store.function.qualname}` stores into `{store.record}.{store.attribute}`, "
         "which the builders of other layers share"
     )
+    if store.copied:
+        message += ", by way of a copy that holds the same tensor"
     if store.by is not None:
         message += f", by way of `{store.by[0].qualname}`"
     severity = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -31,6 +31,8 @@ _VIEWS = frozenset(
 _ADDRESSES = frozenset({"data_ptr", "untyped_storage", "storage"})
 _PARTS = frozenset({"split", "chunk", "tensor_split", "unbind", "split_with_sizes"})
 _COPIES = frozenset({"clone", "copy", "deepcopy"})
+_COPYING = frozenset({"copy.copy", "copy.replace", "dataclasses.replace"})
+_COPYING_METHODS = frozenset({"replace", "_replace"})
 _COUNTED = (ast.Gt, ast.GtE, ast.Lt, ast.LtE, ast.Eq, ast.NotEq)
 _ALIASES = 6  # names of names
 _WORK = 4_000  # places and conditions that are looked at for one store
@@ -42,13 +44,17 @@ class _Alias:
     """What an expression can be: a path from a parameter on, or (None) something else.
 
     tests: those under which it is that. value: what it is, where it is something else. is_view:
-    whether it only shares the storage of what lies at the path.
+    whether it only shares the storage of what lies at the path. is_copy: whether it is a copy of
+    what lies there, or comes out of one, with the same parts. is_part: whether it is the attribute
+    that was asked for, rather than what has it.
     """
 
     path: Path | None
     tests: frozenset[_Test]
     value: ast.expr | None = None
     is_view: bool = False
+    is_copy: bool = False
+    is_part: bool = False
 
 
 _Apart = frozenset[tuple[Path, bool]]
@@ -57,6 +63,18 @@ _Apart = frozenset[tuple[Path, bool]]
 
 class _TooMuchError(Exception):
     """What a variable can be is more than is worth finding."""
+
+
+@dataclass(frozen=True)
+class _Since:
+    """What became of a variable's attribute since the variable was given its value.
+
+    bound: where it was last given another, and what. is_open: whether something was handed the
+    variable meanwhile, which may have done so.
+    """
+
+    bound: tuple[Node, ast.expr | None] | None = None
+    is_open: bool = False
 
 
 @dataclass(frozen=True)
@@ -79,8 +97,10 @@ class Aliases:
     _work: int = 0
     _spent: int = 0
 
-    def stored(self, statement: ast.stmt, base: ast.expr) -> tuple[Path, ...]:
+    def stored(self, statement: ast.stmt, base: ast.expr) -> tuple[tuple[Path, bool], ...]:
         """What a store into `base` goes into, on some way at least: paths from a parameter on.
+
+        True: what holds it is a copy of what was given, with the same parts.
 
         A store under a test of its own may be one that only copies come to; that is not known.
         """
@@ -102,7 +122,7 @@ class Aliases:
                 break
         own = self._tests(statement) if others else frozenset()
         paths = (
-            alias.path
+            (alias.path, alias.is_copy)
             for alias in found
             if alias.path is not None and self._meets(alias, own - alias.tests, others)
         )
@@ -110,24 +130,46 @@ class Aliases:
 
     def may_be_given(self, value: ast.expr) -> bool:
         """Whether `value` may belong to what was given, whichever of its values a variable has."""
-        return not self._holding.isdisjoint(_roots(value))
+        return not self._holding.isdisjoint(self._roots(value))
 
     @cached_property
     def _holding(self) -> frozenset[str]:
         sources: dict[str, set[str]] = {}
         for statement, nodes in self.function.own_nodes.items():
             for target, value in _handed_on(statement, nodes):
-                given = set(_roots(value))
+                given = set(self._roots(value))
                 for inner, _ in unpacked(target, ()) if given else ():
-                    if isinstance(inner, ast.Name):
+                    if isinstance(inner, (ast.Name, ast.Attribute)) and (path := path_of(inner)):
                         for root in given:
-                            sources.setdefault(root, set()).add(inner.id)
+                            sources.setdefault(root, set()).add(".".join(map(str, path)))
         found, queue = set(self.given), [*self.given]
         while queue:
             more = sources.get(queue.pop(), set()) - found
             found |= more
             queue += more
         return frozenset(found)
+
+    def _roots(self, value: ast.expr) -> Iterator[str]:
+        """The variables, and their attributes, that `value` may be, or be a view or a part of."""
+        if isinstance(value, ast.IfExp):
+            yield from self._roots(value.body)
+            yield from self._roots(value.orelse)
+        elif isinstance(value, (ast.Tuple, ast.List)):
+            for element in value.elts:
+                yield from self._roots(element)
+        elif isinstance(value, ast.NamedExpr):
+            yield from self._roots(value.value)
+        elif isinstance(value, ast.Call) and _is_method(value, _PARTS):
+            assert isinstance(value.func, ast.Attribute)
+            yield from self._roots(value.func.value)
+        elif isinstance(value, ast.Call) and value in self._copied:
+            yield from self._roots(self._copied[value])
+            for keyword in value.keywords:
+                yield from self._roots(keyword.value)
+        elif (path := _viewed(value)) is not None:
+            yield str(path[0])
+            if len(path) > 1:
+                yield f"{path[0]}.{path[1]}"
 
     def _meets(self, alias: _Alias, own: frozenset[_Test], others: list[_Alias]) -> bool:
         """Whether a store under tests of its `own` is known to meet an alias, and not only others.
@@ -150,9 +192,13 @@ class Aliases:
         tests: frozenset[_Test],
         depth: int,
         element: Path = (),
+        attribute: str = "",
     ) -> Iterator[_Alias]:
-        """What `value` is before `node`, or is a view of."""
-        key = (node, value, conditions, tests, element)
+        """What `value` is before `node`, or is a view of.
+
+        attribute: the one that is taken of it, where the value may be a record.
+        """
+        key = (node, value, conditions, tests, element, attribute)
         if key in self._seen:
             return
         self._seen.add(key)
@@ -160,7 +206,7 @@ class Aliases:
             for side, holds in ((value.body, True), (value.orelse, False)):
                 known = self._given(conditions, value.test, holds)
                 if known is not None and not _is_none(side):
-                    found = self._of(node, side, known, tests, depth, element)
+                    found = self._of(node, side, known, tests, depth, element, attribute)
                     name = side.id if isinstance(side, ast.Name) else ""
                     apart = frozenset(self._apart(node, value.test, holds, name))
                     yield from (alias for alias in found if _may_be(alias, apart))
@@ -168,12 +214,15 @@ class Aliases:
         if isinstance(value, (ast.Tuple, ast.List)) and element:
             parts = _elements(value, element[0])
             for part in parts:
-                yield from self._of(node, part, conditions, tests, depth, element[1:])
+                yield from self._of(node, part, conditions, tests, depth, element[1:], attribute)
             if not parts:
                 yield _Alias(None, tests)
             return
         if isinstance(value, ast.NamedExpr):
-            yield from self._of(node, value.value, conditions, tests, depth, element)
+            yield from self._of(node, value.value, conditions, tests, depth, element, attribute)
+            return
+        if isinstance(value, ast.Call) and value in self._copied and depth and not element:
+            yield from self._of_copy(node, value, conditions, tests, depth, attribute)
             return
         if element and isinstance(value, ast.Call) and _is_method(value, _PARTS):
             assert isinstance(value.func, ast.Attribute)
@@ -182,41 +231,92 @@ class Aliases:
         if path is None or depth == 0:
             yield _Alias(None, tests, value)
             return
-        for alias in self._variable(node, str(path[0]), conditions, tests, depth):
+        name, *rest = map(str, path)
+        taken = rest[0] if rest else attribute
+        for alias in self._variable(node, name, taken, conditions, tests, depth):
             if alias.path is None:
                 yield replace(alias, value=alias.value or value)
             else:
-                is_view = alias.is_view or path_of(value) is None
-                yield replace(alias, path=(*alias.path, *path[1:]), is_view=is_view)
+                more = rest[1:] if alias.is_part else rest
+                yield replace(
+                    alias,
+                    path=(*alias.path, *more),
+                    is_view=alias.is_view or path_of(value) is None,
+                    is_part=alias.is_part and not rest,
+                )
+
+    def _of_copy(
+        self,
+        node: Node,
+        call: ast.Call,
+        conditions: Conditions,
+        tests: frozenset[_Test],
+        depth: int,
+        attribute: str,
+    ) -> Iterator[_Alias]:
+        """What a copy of a record is, of which `attribute` is taken."""
+        given = {keyword.arg: keyword.value for keyword in call.keywords}
+        if attribute in given:
+            for alias in self._of(node, given[attribute], conditions, tests, depth):
+                yield replace(alias, is_part=True)
+        elif None in given:
+            yield _Alias(None, tests, call)
+        else:
+            record = self._copied[call]
+            for alias in self._of(node, record, conditions, tests, depth, (), attribute):
+                yield replace(alias, is_copy=True)
+
+    @cached_property
+    def _copied(self) -> Mapping[ast.Call, ast.expr]:
+        """The calls that copy a record, whose parts both then hold, with the record."""
+        universe = self.scenario.universe
+        found: dict[ast.Call, ast.expr] = {}
+        for call in (call for calls in self.function.calls.values() for call in calls):
+            if isinstance(call.func, ast.Attribute) and call.func.attr in _COPYING_METHODS:
+                if not call.args and call.keywords:
+                    found[call] = call.func.value
+            if len(call.args) == 1 and isinstance(call.args[0], ast.Name):
+                if universe.called(self.function, call) in _COPYING:
+                    found[call] = call.args[0]
+        return found
 
     def _variable(
         self,
         node: Node,
         name: str,
+        attribute: str,
         conditions: Conditions,
         tests: frozenset[_Test],
         depth: int,
     ) -> Iterator[_Alias]:
-        """What a variable is, by each way that its last assignment comes to `node`."""
+        """What a variable is, or its attribute, by each way that its last value comes to `node`."""
+        own = f"{name}.{attribute}" in self._bound
         if name in self.function.parameters and not self.function.rebinds(name):
-            yield _Alias((name,) if name in self.given else None, tests)
-            return
-        seen: set[tuple[Node, Conditions, _Apart]] = set()
-        queue: list[tuple[Node, Conditions, _Apart]] = [(node, conditions, frozenset())]
-        ways: dict[tuple[ast.expr, Node, Path, Conditions], list[_Apart]] = {}
+            if name in self.given or not own:
+                yield _Alias((name,) if name in self.given else None, tests)
+                return
+        watched = own or bool(self._copied)
+        seen: set[tuple[Node, Conditions, _Apart, _Since]] = set()
+        queue: list[tuple[Node, Conditions, _Apart, _Since]] = [
+            (node, conditions, frozenset(), _Since())
+        ]
+        ways: dict[tuple[ast.expr, Node, Path, Conditions, _Since], list[_Apart]] = {}
+        ends: list[_Since] = []
         while queue:
-            here, held, others = queue.pop()
+            here, held, others, then = queue.pop()
             for edge in here.before:
-                known, apart, source = held, others, edge.source
+                known, apart, since, source = held, others, then, edge.source
                 if edge.test is not None:
                     more = self._given(held, edge.test, edge.holds)
                     if more is None:
                         continue
                     known = more
                     apart = others.union(self._apart(source, edge.test, edge.holds, name))
-                if (source, known, apart) in seen:
+                if watched and since.bound is None:
+                    since = self._since(source, name, attribute, since)
+                if (source, known, apart, since) in seen:
                     continue
-                seen.add((source, known, apart))
+                seen.add((source, known, apart, since))
                 self._work += 1
                 self._spent += 1
                 if self._work > _WORK or self._spent > _ALL:
@@ -226,21 +326,71 @@ class Aliases:
                     continue
                 if source.role is Role.ENTRY:
                     if name in self.function.parameters or name not in self.function.local_names:
-                        yield _Alias((name,) if name in self.given else None, tests)
+                        ends.append(since)
                     continue
                 definitions = list(definitions_at(source, name))
                 for value, at, element in definitions:
                     if value is None:
                         yield _Alias(None, tests)
                     elif not _is_none(value):
-                        ways.setdefault((value, at, element, before), []).append(apart)
+                        ways.setdefault((value, at, element, before, since), []).append(apart)
                 if not definitions:
-                    queue.append((source, before, apart))
-        for (value, at, element, before), all_apart in ways.items():
+                    queue.append((source, before, apart, since))
+        for (value, at, element, before, since), all_apart in ways.items():
             under = tests | self._tests(at.statement)
-            for alias in self._of(at, value, before, under, depth - 1, element):
-                if any(_may_be(alias, apart) for apart in all_apart):
+            for alias in self._of(at, value, before, under, depth - 1, element, attribute):
+                if not any(_may_be(alias, apart) for apart in all_apart):
+                    continue
+                if alias.path is None or (alias.is_copy and not alias.is_part):
+                    yield from self._changed(alias, since, conditions, depth)
+                else:
                     yield alias
+        for since in ends:
+            if name in self.given:
+                yield _Alias((name,), tests)
+            else:
+                yield from self._changed(_Alias(None, tests), since, conditions, depth)
+
+    @cached_property
+    def _bound(self) -> frozenset[str]:
+        """The attributes that the function itself binds, with their variables."""
+        return frozenset(
+            dotted
+            for node in self.function.graph.nodes
+            for dotted, _ in bindings(node)
+            if "." in dotted
+        )
+
+    def _since(self, node: Node, name: str, attribute: str, since: _Since) -> _Since:
+        """What became of an attribute of a variable, where `node` runs in between too."""
+        for dotted, value in bindings(node):
+            if dotted == f"{name}.{attribute}" and not _is_in_place(node.statement):
+                return replace(since, bound=(node, value))
+        if since.is_open or not isinstance(node.statement, ast.stmt):
+            return since
+        for call in self.function.calls.get(node.statement, ()):
+            receiver = call.func.value if isinstance(call.func, ast.Attribute) else None
+            handed = (receiver, *call.args, *(k.value for k in call.keywords))
+            if call not in self._copied and any(
+                isinstance(value, ast.Name) and value.id == name for value in handed
+            ):
+                return replace(since, is_open=True)
+        return since
+
+    def _changed(
+        self, alias: _Alias, since: _Since, conditions: Conditions, depth: int
+    ) -> Iterator[_Alias]:
+        """What an attribute of something is that is not itself what was given."""
+        if since.is_open or since.bound is None:
+            yield replace(alias, path=None) if since.is_open else alias
+            return
+        at, value = since.bound
+        under = alias.tests | self._tests(at.statement)
+        if value is None:
+            yield _Alias(None, under)
+        elif not _is_none(value):
+            for found in self._of(at, value, conditions, under, depth - 1):
+                yield replace(found, is_part=True)
 
     def _apart(
         self, at: Node, test: ast.expr, holds: bool, name: str
@@ -351,6 +501,11 @@ def _stored_in(node: ast.expr) -> ast.expr | None:
     return _stored_in(node.func.value) or node.func.value
 
 
+def _is_in_place(statement: object) -> bool:
+    """Whether what a statement binds is what was there, changed: `x += v` of a tensor."""
+    return isinstance(statement, ast.AugAssign)
+
+
 def _before(node: Node, conditions: Conditions) -> Conditions | None:
     """What held before a node bound what it binds; None where that cannot have been."""
     known: Conditions | None = conditions
@@ -370,23 +525,6 @@ def _handed_on(
     elif isinstance(statement, (ast.For, ast.AsyncFor)):
         yield statement.target, statement.iter
     yield from ((node.target, node.value) for node in nodes if isinstance(node, ast.NamedExpr))
-
-
-def _roots(value: ast.expr) -> Iterator[str]:
-    """The variables that `value` may be, or be a view or an element of."""
-    if isinstance(value, ast.IfExp):
-        yield from _roots(value.body)
-        yield from _roots(value.orelse)
-    elif isinstance(value, (ast.Tuple, ast.List)):
-        for element in value.elts:
-            yield from _roots(element)
-    elif isinstance(value, ast.NamedExpr):
-        yield from _roots(value.value)
-    elif isinstance(value, ast.Call) and _is_method(value, _PARTS):
-        assert isinstance(value.func, ast.Attribute)
-        yield from _roots(value.func.value)
-    elif (path := _viewed(value)) is not None:
-        yield str(path[0])
 
 
 def _viewed(value: ast.expr) -> Path | None:

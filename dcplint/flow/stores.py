@@ -35,7 +35,8 @@ _LEVELS = 4  # helpers of helpers that store
 class Store:
     """A store into a tensor that belongs to a record the function was given.
 
-    by: the helper's function and statement, where that is what stores.
+    by: the helper's function and statement, where that is what stores. copied: whether the record
+    is a copy of the one that the function was given, with the same tensors.
     """
 
     function: Function
@@ -44,6 +45,7 @@ class Store:
     record: str
     attribute: str
     by: tuple[Function, ast.stmt] | None = None
+    copied: bool = False
 
 
 def is_looked_at(program: Program, owner: ClassSymbol | None) -> bool:
@@ -59,15 +61,16 @@ def shared_stores(flow: FieldFlow, function: Function, field: ContractField) -> 
         for name in function.parameters
         if flow.is_record_expression(function, ast.Name(name), field)
     )
-    for statement, target, path, by in search.stores(function, records, _LEVELS):
+    for statement, target, path, by, copied in search.stores(function, records, _LEVELS):
         if len(path) != 2:
             continue
         record, attribute = map(str, path)
         stores = by[1] if by is not None else statement
-        named = isinstance(stores, ast.AugAssign) and isinstance(stores.target, ast.Name)
+        own = (ast.Name, ast.Attribute) if copied else ast.Name
+        named = isinstance(stores, ast.AugAssign) and isinstance(stores.target, own)
         if named and not _is_tensor(flow, function, record, attribute):
             continue  # `n = record.count; n += 1` gives `n` another number
-        yield Store(function, statement, target, record, attribute, by)
+        yield Store(function, statement, target, record, attribute, by, copied)
 
 
 def _is_tensor(flow: FieldFlow, function: Function, record: str, attribute: str) -> bool:
@@ -114,7 +117,7 @@ def _whole(value: ast.expr) -> ast.expr:
     return value.value if isinstance(value, ast.Subscript) else value
 
 
-_Found = tuple[ast.stmt, ast.expr, Path, "tuple[Function, ast.stmt] | None"]
+_Found = tuple[ast.stmt, ast.expr, Path, "tuple[Function, ast.stmt] | None", bool]
 
 
 @dataclass
@@ -138,8 +141,8 @@ class _Search:
         aliases = Aliases(function, self.flow.tracer.scenario, given)
         for statement in function.homes:
             for target in stored_by(function, statement):
-                for path in aliases.stored(statement, target):
-                    yield statement, target, path, None
+                for path, copied in aliases.stored(statement, target):
+                    yield statement, target, path, None, copied
             for call in function.calls.get(statement, ()) if levels else ():
                 handed = [value for value in _handed(call) if aliases.may_be_given(value)]
                 if handed:
@@ -165,11 +168,25 @@ class _Search:
                 continue
             found = self.stores(callees[0], frozenset({name}), levels - 1)
             stores = [store for store in found if made.runs(store[0])]
-            for path in aliases.stored(statement, value) if stores else ():
+            for path, copied in aliases.stored(statement, value) if stores else ():
                 if len(path) == 1 and self._is_told(callees[0], name):
                     continue
-                for inner, _, rest, by in stores:
-                    yield statement, value, (*path, *rest[1:]), by or (callees[0], inner)
+                for inner, _, rest, by, again in stores:
+                    if (
+                        copied
+                        and len(path) == 1
+                        and not self._is_shared(aliases, statement, value, rest)
+                    ):
+                        continue
+                    by = by or (callees[0], inner)
+                    yield statement, value, (*path, *rest[1:]), by, copied or again
+
+    def _is_shared(
+        self, aliases: Aliases, statement: ast.stmt, value: ast.expr, path: Path
+    ) -> bool:
+        """Whether what a copied record is stored into at `path` has not been exchanged in it."""
+        part = ast.Attribute(value, str(path[1]), ast.Load()) if len(path) > 1 else value
+        return bool(aliases.stored(statement, part))
 
     def _is_told(self, function: Function, name: str) -> bool:
         """Whether what a function stores into the record that it is given is told of itself."""

@@ -15,6 +15,7 @@ from vllm.v1.attention.backends.utils import get_dcp_local_seq_lens
 
 class Own(AttentionMetadataBuilder):
     def build(self, prefix, common: CommonAttentionMetadata):
+        every = self.vllm_config.parallel_config.cp_kv_cache_interleave_size
         {inside}
         group = get_dcp_group()
         steps = common.query_start_loc[1:] - common.query_start_loc[:-1]
@@ -22,7 +23,7 @@ class Own(AttentionMetadataBuilder):
         {called}(lens, steps)
         return lens
 """
-_LOCAL = "get_dcp_local_seq_lens(common.seq_lens, group.world_size, group.rank_in_group, 1)"
+_LOCAL = "get_dcp_local_seq_lens(common.seq_lens, group.world_size, group.rank_in_group, every)"
 _FAR = "def less(x, k):\n    x -= k\n"
 _NEAR = """
 from . import far
