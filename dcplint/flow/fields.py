@@ -55,6 +55,7 @@ class FieldFlow:
 
     def __init__(self, program: Program) -> None:
         self.program = program
+        self._fallbacks: dict[ContractField, tuple[Fallback, ...]] = {}
 
     @cached_property
     def universe(self) -> Universe:
@@ -309,12 +310,18 @@ class FieldFlow:
 
     # Fallbacks
 
-    def fallbacks(self, field: ContractField) -> Iterator[Fallback]:
+    def fallbacks(self, field: ContractField) -> tuple[Fallback, ...]:
         """Every branch, statement or expression that derives `field` where it is None."""
+        if field not in self._fallbacks:
+            self._fallbacks[field] = tuple(self._find_fallbacks(field))
+        return self._fallbacks[field]
+
+    def _find_fallbacks(self, field: ContractField) -> Iterator[Fallback]:
+        provenance = self._provenance(field)
         for function in self._deriving(field):
             for statement in function.homes:
                 for found in fallbacks_in(field, function, statement):
-                    if self._is_of_field(found) and can_derive(self.tracer, found):
+                    if can_derive(self.tracer, found) and _is_of_field(provenance, found):
                         yield found
 
     def _deriving(self, field: ContractField) -> Iterator[Function]:
@@ -329,20 +336,13 @@ class FieldFlow:
                     told.add(function)
                     yield function
 
-    def _is_of_field(self, fallback: Fallback) -> bool:
-        """Whether what is tested is the field of a record, or a variable that was given it."""
+    def _provenance(self, field: ContractField) -> Provenance:
+        """Says of a value whether it is the field of a record."""
 
         def is_field(function: Function, record: ast.expr, name: str) -> bool:
-            return name == fallback.field.name and self.is_record_expression(
-                function, record, fallback.field
-            )
+            return name == field.name and self.is_record_expression(function, record, field)
 
-        provenance = Provenance(self.tracer.scenario, is_field)
-        function = fallback.function
-        return any(
-            provenance.is_from_field(function, node, fallback.path)
-            for node in function.graph.at(fallback.statement)
-        )
+        return Provenance(self.tracer.scenario, is_field)
 
     def serves_without_dcp(self, fallback: Fallback) -> bool:
         """Whether the value may be derived with DCP off, where nobody owes the field."""
@@ -351,6 +351,15 @@ class FieldFlow:
             return False
         found = tracer.before(function, fallback.statement, fallback.path)
         return not found or any(outcome.state is not State.SET for outcome in found)
+
+
+def _is_of_field(provenance: Provenance, fallback: Fallback) -> bool:
+    """Whether what is tested is the field of a record, or a variable that was given it."""
+    function = fallback.function
+    return any(
+        provenance.is_from_field(function, node, fallback.path)
+        for node in function.graph.at(fallback.statement)
+    )
 
 
 def _spans(node: ast.stmt, place: Position) -> bool:
