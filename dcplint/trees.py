@@ -101,7 +101,7 @@ def open_trees(options: RunOptions) -> list[Checked]:
         for pack in packs.values():
             engine = _engine(tree, pack, packs, options) if pack.joins is None else None
             if engine is not None:
-                program = build_program(tree.index, engine, tree.unsaved)
+                program = build_program(tree.index, engine, tree.unsaved, options.jobs)
                 if engine.in_tree or program.uses_engine() or computes_with(tree.index, pack):
                     tree.programs.append((engine, program))
                 tree.broken += _unparsed(tree, engine, program)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -20,9 +20,12 @@ from dcplint.findings.model import Confidence, Evidence, Finding, Fix, Location,
 if TYPE_CHECKING:
     from dcplint.contracts.contract import Contract
     from dcplint.flow.fields import FieldFlow
+    from dcplint.flow.functions import Function
     from dcplint.flow.outputs import OutputFlow
     from dcplint.program.program import Program
+    from dcplint.program.symbols import ClassSymbol
     from dcplint.units.blocks import Blocks
+    from dcplint.units.expressions import Written
     from dcplint.units.flow import UnitFlow
     from dcplint.units.interleave import Interleaving
     from dcplint.units.localising import Localisation
@@ -91,6 +94,16 @@ class Context:
 
     program: Program
     contract: Contract
+    _written: dict[Function, tuple[Written, ...]] = field(default_factory=dict)
+    _serving: dict[ClassSymbol, bool] = field(default_factory=dict)
+
+    def serves_dcp(self, symbol: ClassSymbol) -> bool:
+        """Whether an impl that `symbol` works for is let through by every gate; see `reach`."""
+        from dcplint.program.reach import serves_dcp
+
+        if symbol not in self._serving:
+            self._serving[symbol] = serves_dcp(self.program, symbol)
+        return self._serving[symbol]
 
     @cached_property
     def fields(self) -> FieldFlow:
@@ -134,6 +147,14 @@ class Context:
 
         modules = self.program.with_helpers(self.program.find_ranked())
         return Ranks(Scenario(Universe(self.program, modules)))
+
+    def written(self, function: Function) -> tuple[Written, ...]:
+        """The expressions of a function that compute with the rank, with its variables put in."""
+        from dcplint.units.expressions import written
+
+        if function not in self._written:
+            self._written[function] = tuple(written(function, self.ranks))
+        return self._written[function]
 
     @cached_property
     def interleaving(self) -> Interleaving:

@@ -54,7 +54,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
@@ -71,7 +71,7 @@ from dcplint.flow.functions import CallSite, Function
 from dcplint.source.location import Tree
 from dcplint.source.tree import walk
 from dcplint.units.caps import misfits
-from dcplint.units.expressions import written
+from dcplint.units.expressions import Written
 from dcplint.units.interleave import Interleaving
 from dcplint.units.lattice import LENGTHS, Value
 from dcplint.units.localizers import passed
@@ -82,7 +82,6 @@ from dcplint.units.proof import (
     local_lengths,
     points,
 )
-from dcplint.units.ranks import Ranks
 from dcplint.units.roles import Role as Part
 from dcplint.units.roles import role
 
@@ -115,12 +114,11 @@ class _Wrong:
 
 def check(context: Context) -> Iterator[Finding]:
     """Yield a finding per expression that is wrong, and per local length changed in place."""
-    ranks = context.ranks
     takes_chunks = bool(context.contract.vocabulary.interleaves)
     interleaving = context.interleaving if takes_chunks else None
-    for function in ranks.functions(_DIVIDES):
+    for function in context.ranks.functions(_DIVIDES):
         whole = asks_for_whole_entries(context, function)
-        for wrong in _wrong(function, ranks, interleaving, whole):
+        for wrong in _wrong(function, context.written(function), interleaving, whole):
             yield _finding(context, function, wrong)
     for change in chain(shifts(context), changes(context)):
         place = context.program.location(change.function.module, position(change.node))
@@ -131,12 +129,15 @@ def check(context: Context) -> Iterator[Finding]:
 
 
 def _wrong(
-    function: Function, ranks: Ranks, interleaving: Interleaving | None, whole: bool
+    function: Function,
+    entries: Sequence[Written],
+    interleaving: Interleaving | None,
+    whole: bool,
 ) -> Iterator[_Wrong]:
     """The wrong formulas of a function, each once."""
     found: dict[Position, _Wrong] = {}
     right: set[Position] = set()
-    for entry in written(function, ranks):
+    for entry in entries:
         for node in local_lengths(entry.meaning):
             place = position(node) if hasattr(node, "lineno") else position(entry.node)
             example = counterexample(node, interleaving is not None, whole, entry.tests)

@@ -59,7 +59,6 @@ from dcplint.flow.definitions import definitions
 from dcplint.flow.functions import Function, callee_name
 from dcplint.source.location import Tree
 from dcplint.source.tree import walk
-from dcplint.units.expressions import written
 from dcplint.units.lattice import LENGTHS, Counts, Space, Value
 from dcplint.units.operations import KEEPING, operands
 from dcplint.units.proof import OwnerExample, wrong_owner
@@ -98,7 +97,7 @@ def _owners(context: Context) -> Iterator[Finding]:
 
 def _findings(context: Context, function: Function) -> Iterator[Finding]:
     told: set[str] = set()  # by what it says: a variable stands for its value wherever it is used
-    for entry in written(function, context.ranks):
+    for entry in context.written(function):
         for node in walk(entry.meaning):
             example = _example(node)
             said = ast.dump(node) if example is not None else ""

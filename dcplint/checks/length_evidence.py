@@ -9,7 +9,6 @@ from dcplint.checks.base import Context
 from dcplint.facts.positions import position
 from dcplint.findings.model import Evidence, Location, Role
 from dcplint.flow.functions import Function, callee_name
-from dcplint.program.reach import serves_dcp
 from dcplint.program.symbols import ClassSymbol
 from dcplint.source.location import Tree
 from dcplint.units.blocks import Known
@@ -51,7 +50,7 @@ def runs_under_dcp(context: Context, function: Function, statement: ast.stmt) ->
 def serves_under_dcp(context: Context, function: Function) -> bool:
     """Whether a function surely belongs to a backend that gates let through, and can run there."""
     owners = dict.fromkeys(_owners(context, function, _CALLERS))
-    return any(serves_dcp(context.program, owner) for owner in owners) and (
+    return any(context.serves_dcp(owner) for owner in owners) and (
         context.fields.tracer.is_live(function)
     )
 
@@ -59,7 +58,7 @@ def serves_under_dcp(context: Context, function: Function) -> bool:
 def may_serve(context: Context, owner: ClassSymbol | None) -> bool:
     """Whether methods of `owner`, or functions of no class, can belong to such a backend."""
     return owner is None or (
-        bool(context.program.roles(owner) & _SERVING) and serves_dcp(context.program, owner)
+        bool(context.program.roles(owner) & _SERVING) and context.serves_dcp(owner)
     )
 
 

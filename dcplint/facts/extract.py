@@ -100,6 +100,7 @@ class _Scope:
 
     enclosing: bindings of the functions around it. function: qualified name of the innermost one.
     is_local: only names are wanted, and what they stand for where that can be linked.
+    globals: the names that it declares to be the module's.
     """
 
     place: Place
@@ -115,6 +116,7 @@ class _Scope:
     externals: list[ExternalFact] = field(default_factory=list)
     definitions: list[tuple[ast.ClassDef | Definition, Under]] = field(default_factory=list)
     sets: list[tuple[str, AttributeFact]] = field(default_factory=list)
+    globals: set[str] = field(default_factory=set)
 
     def collect(self, body: Iterable[ast.stmt]) -> None:
         """Collect the statements of this scope."""
@@ -126,10 +128,8 @@ class _Scope:
         for name in parameters(node):
             self._bind(name, Source.PARAMETER, node.args, ())
         self.collect(node.body)
-        for statement, _ in statements(node.body):
-            if isinstance(statement, ast.Global):
-                names = statement.names
-                self.bindings = [b for b in self.bindings if b.name not in names]
+        if self.globals:
+            self.bindings = [b for b in self.bindings if b.name not in self.globals]
 
     def descend(self) -> None:
         """Collect classes and functions, which see all of this scope's bindings."""
@@ -152,6 +152,8 @@ class _Scope:
         elif isinstance(node, FUNCTIONS):
             self._bind(node.name, Source.FUNCTION, node, under)
             self.definitions.append((node, under))
+        elif isinstance(node, ast.Global):
+            self.globals.update(node.names)
         else:
             for target, value in bound(node):
                 if isinstance(target, ast.Name):

@@ -53,6 +53,9 @@ class OutputFlow:
     _origins: dict[ClassSymbol, Origins] = field(default_factory=dict)
     _branches: dict[ClassSymbol, tuple[Branch, ...]] = field(default_factory=dict)
     _returned: dict[tuple[Owed, int], tuple[Origin, ...] | None] = field(default_factory=dict)
+    _walked: dict[tuple[Owed, bool, frozenset[ast.expr]], tuple[Way, ...]] = field(
+        default_factory=dict
+    )
 
     @cached_property
     def universe(self) -> Universe:
@@ -173,9 +176,8 @@ class OutputFlow:
 
     def _returns_tuples(self, owed: Owed) -> bool:
         """Whether some way, with DCP on or off, ends in a tuple."""
-        dispatch = self.origins(owed.symbol).dispatch
-        walks = (Walk(dispatch, settled) for settled in (self.settled, self._unsharded))
-        return any(_is_tuple(way.returned) for walk in walks for way in self._ways(owed, walk))
+        sharded = any(_is_tuple(way.returned) for way in self._ways(owed, on=True))
+        return sharded or any(_is_tuple(way.returned) for way in self._ways(owed, on=False))
 
     @cached_property
     def unbound(self) -> tuple[Unbound, ...]:
@@ -228,21 +230,27 @@ class OutputFlow:
         closely: frozenset[ast.expr] = frozenset(),
     ) -> list[tuple[Way, Step]]:
         """The ways on which a result falls short, and where; none if they are many."""
-        walk = Walk(self.origins(owed.symbol).dispatch, self.settled, closely)
         refused = self.refused.of(owed.symbol)
         found = []
-        for way in self._ways(owed, walk):
+        for way in self._ways(owed, True, closely):
             origin = place(way.returned or Value())
             if origin is not None and can_hold((*way.under, *refused)):
                 found.append((way, origin))
         return found
 
-    def _ways(self, owed: Owed, walk: Walk) -> list[Way]:
-        """The ways through a method; none if they are many."""
-        try:
-            return list(walk.ways(owed.method, {}, 0))
-        except TooManyWays:
-            return []
+    def _ways(
+        self, owed: Owed, on: bool, closely: frozenset[ast.expr] = frozenset()
+    ) -> tuple[Way, ...]:
+        """The ways through a method with DCP on or off; none if they are many."""
+        key = (owed, on, closely)
+        if key not in self._walked:
+            settled = self.settled if on else self._unsharded
+            walk = Walk(self.origins(owed.symbol).dispatch, settled, closely)
+            try:
+                self._walked[key] = tuple(walk.ways(owed.method, {}, 0))
+            except TooManyWays:
+                self._walked[key] = ()
+        return self._walked[key]
 
 
 def _none(value: Value) -> Step | None:

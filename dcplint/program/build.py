@@ -15,8 +15,13 @@ from dcplint.program.virtual import virtual_modules
 from dcplint.source.location import Tree
 
 
-def build_program(index: Index, engine: Engine, unsaved: dict[str, bytes] | None = None) -> Program:
-    """Parse the candidates of `index` and link them with what is known of `engine`."""
+def build_program(
+    index: Index, engine: Engine, unsaved: dict[str, bytes] | None = None, jobs: int = 1
+) -> Program:
+    """Parse the candidates of `index` and link them with what is known of `engine`.
+
+    jobs: how many processes may share the parsing.
+    """
     contract = engine.contract
     project = SourceTree(index.root.directory, Tree.PROJECT, index.modules, unsaved or {})
     trees = [project]
@@ -34,18 +39,15 @@ def build_program(index: Index, engine: Engine, unsaved: dict[str, bytes] | None
         if disk.is_file(path)
     }
     wanted = [*index.candidates(contract, engine.in_tree), *(explicit & index.scans.keys())]
-    loaded = (
-        modules.load(project, relative, names[relative]) for relative in dict.fromkeys(wanted)
-    )
+    checked = modules.load_all(project, {relative: names[relative] for relative in wanted}, jobs)
     linker = Linker(modules, accessors)
     hierarchy = Hierarchy(linker, frozenset(contract.vocabulary.neutral))
-    checked = tuple(module for module in loaded if module is not None)
     return Program(
         contract,
         modules,
         linker,
         hierarchy,
-        checked,
+        tuple(checked),
         lambda: tuple(related_modules(index, modules, contract)),
         lambda: tuple(ranked_modules(index, modules, contract)),
         lambda: tuple(blocked_modules(index, modules, contract)),

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import chain
 from pathlib import Path
 
 from dcplint import disk
 from dcplint.facts.extract import Place, extract
 from dcplint.facts.model import FunctionFacts, ModuleFacts
+from dcplint.processes import spread
 from dcplint.program.symbols import Module
 from dcplint.source.location import Tree
 from dcplint.source.parse import check_depth, function_in, parse_function, parse_outline, parse_text
 from dcplint.source.text import SourceText, UnreadableSource, decode, read_bytes
+
+_SHARE = 16  # files that one process parses at a time
+_Read = tuple[ModuleFacts | None, list[UnreadableSource]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,23 +191,44 @@ class Modules:
         """The module in file `relative`, or None where it is broken (which is recorded)."""
         key = (tree.tree, relative)
         if key not in self._loaded:
-            self._loaded[key] = self._parse(tree, relative, name)
+            self._loaded[key] = self._kept(*key, *self._facts(tree, relative, name))
         return self._loaded[key]
 
-    def _parse(self, tree: SourceTree, relative: str, name: str) -> Module | None:
+    def load_all(self, tree: SourceTree, names: Mapping[str, str], jobs: int) -> list[Module]:
+        """The modules in these files, by relative path their names; broken ones are left out.
+
+        jobs: how many processes may share the work.
+        """
+        files = [file for file in names.items() if (tree.tree, file[0]) not in self._loaded]
+        shares = [files[start : start + _SHARE] for start in range(0, len(files), _SHARE)]
+        read = spread(partial(self._read, tree), shares, jobs)
+        for (relative, _), found in zip(files, chain.from_iterable(read), strict=True):
+            self._loaded[tree.tree, relative] = self._kept(tree.tree, relative, *found)
+        loaded = (self._loaded[tree.tree, relative] for relative in names)
+        return [module for module in loaded if module is not None]
+
+    def _kept(
+        self, tree: Tree, relative: str, facts: ModuleFacts | None, errors: list[UnreadableSource]
+    ) -> Module | None:
+        for error in errors:
+            self._note(tree, relative, error)
+        return Module(facts, tree) if facts is not None else None
+
+    def _read(self, tree: SourceTree, files: Iterable[tuple[str, str]]) -> list[_Read]:
+        """The facts of files, given with their names, and what of them cannot be parsed."""
+        return [self._facts(tree, relative, name) for relative, name in files]
+
+    def _facts(self, tree: SourceTree, relative: str, name: str) -> _Read:
         try:
             text = decode(tree.read(relative))
             offsets = self.words.occurrences(text)
             parsed = parse_outline(text, (*offsets, *_occurrences(text, "setattr(")))
         except UnreadableSource as error:
-            self._note(tree.tree, relative, error)
-            return None
-        for deep in parsed.deep:
-            self._note(tree.tree, relative, deep)
+            return None, [error]
         place = Place(relative, name, relative.rpartition("/")[2] == "__init__.py")
         lines = _lines_of(text, offsets)
         facts = extract(parsed.tree, place, parsed.ends, self.words.words, lines)
-        return Module(facts, tree.tree)
+        return facts, [*parsed.deep]
 
     def loaded(self, tree: Tree) -> Iterator[Module]:
         """The modules of a tree that have been parsed so far."""

@@ -9,6 +9,7 @@ have a name at hand which matters.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -35,6 +36,7 @@ _BRACKETS = re.compile(rb"[()\[\]{}]|#[^\n]*|\"[^\"\n]*\"|'[^'\n]*'")
 _CLASS_CALLS = (b"getattr", b"cast", b"type", b"import_module")
 _LITERAL_STARTS = b"\"'0123456789[{#-"
 _RIGHT_LIMIT = 400  # bytes; a longer right side is not a class
+_MANY = 5  # words; for fewer, a search for what they share does not pay
 _HEADER_LIMIT = 4000  # bytes; a base list longer than this is not a class header
 
 Pairs = tuple[tuple[bytes, frozenset[bytes]], ...]
@@ -60,7 +62,8 @@ class Scan:
 class Scanner:
     """Scans files.
 
-    words: by the shortest that they contain, without which none of them need be searched for.
+    words: by what they contain, without which none of them need be searched for: a stem that many
+    share, or the shortest of them.
     hands_out: calls that yield classes. sought: the words, an empty one, and the accessors.
     """
 
@@ -72,7 +75,7 @@ class Scanner:
     def of(cls, words: Iterable[bytes], accessors: Iterable[bytes]) -> Scanner:
         """A scanner for these words and accessors."""
         words, accessors = sorted(set(words)), sorted(set(accessors))
-        groups: dict[bytes, list[bytes]] = {}
+        groups: dict[bytes, list[bytes]] = {stem: [] for stem in _stem(words)}
         for word in sorted(words, key=len):
             short = next((short for short in groups if short in word), word)
             groups.setdefault(short, []).append(word)
@@ -138,6 +141,16 @@ class Scanner:
         if right[:1] in _LITERAL_STARTS or len(right) > _RIGHT_LIMIT:
             return False
         return b"(" not in right or b" if " in right or self.hands_out.search(right) is not None
+
+
+def _stem(words: Sequence[bytes]) -> Iterable[bytes]:
+    """The three bytes that most of the words have in common, where they are many."""
+    parts = Counter(part for word in words for part in sorted(_parts(word)))
+    return [part for part, shared in parts.most_common(1) if shared >= _MANY]
+
+
+def _parts(word: bytes) -> set[bytes]:
+    return {word[start : start + 3] for start in range(len(word) - 2)}
 
 
 def _headers(data: bytes) -> Iterator[tuple[bytes, bytes]]:

@@ -10,7 +10,8 @@ from __future__ import annotations
 import ast
 import enum
 from collections.abc import Iterator, Mapping, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from itertools import product
 from operator import attrgetter
 
@@ -383,7 +384,24 @@ def counterexample(
     ignores_interleave: whether an interleave size that it does not take may be other than 1.
     tests: what holds in the cases that count; None where that cannot be evaluated.
     """
-    found = _reached(node, tests) if tests else formula(node)
+    spelled = tuple(_Spelled(ast.dump(test), test) for test in tests)
+    return _counterexample(_Spelled(ast.dump(node), node), ignores_interleave, whole, spelled)
+
+
+@dataclass(frozen=True, slots=True)
+class _Spelled:
+    """An expression; the same as another that is spelled alike."""
+
+    text: str
+    node: ast.expr = field(compare=False)
+
+
+@lru_cache(maxsize=1_000)
+def _counterexample(
+    said: _Spelled, ignores_interleave: bool, whole: bool, tests: tuple[_Spelled, ...]
+) -> Counterexample | None:
+    node = said.node
+    found = _reached(node, tuple(test.node for test in tests)) if tests else formula(node)
     try:
         return found.counterexample(ignores_interleave, whole) if found is not None else None
     except NotArithmetic:
