@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Set
+from functools import lru_cache
 
 from dcplint.facts.model import Expression
 
@@ -113,7 +114,12 @@ def dotted_name(node: ast.AST) -> str | None:
 def shorten(node: ast.AST) -> str:
     """The source of `node` on one line, cut to a readable length."""
     try:
-        text = dotted_name(node) or " ".join(ast.unparse(node).split())
+        text = dotted_name(node) or _unparsed(node)
     except RecursionError:
         return "…"
     return text if len(text) <= _SHORT else text[: _SHORT - 1] + "…"
+
+
+@lru_cache(maxsize=4096)
+def _unparsed(node: ast.AST) -> str:
+    return " ".join(ast.unparse(node).split())

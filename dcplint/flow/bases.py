@@ -104,7 +104,7 @@ class Bases:
             return None
         if dotted == "math.e":
             return math.e
-        found = self.kernels.program.linker.name(function.module, dotted, function.scopes)
+        found = function.named(self.kernels.program.linker, dotted)
         if isinstance(found, Literal) and isinstance(found.value, (int, float)):
             return float(found.value)
         return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from dcplint.facts.expressions import dotted_name
@@ -13,7 +13,8 @@ from dcplint.facts.functions import parameters
 from dcplint.facts.model import Binding, Source
 from dcplint.flow.conditions import telling
 from dcplint.flow.graph import Graph, Node
-from dcplint.program.symbols import ClassSymbol, Module
+from dcplint.program.link import Linker
+from dcplint.program.symbols import ClassSymbol, Module, Symbol
 from dcplint.source.tree import TRY, Definition, children, own_nodes
 
 COMPOUND = {ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Match, *TRY}
@@ -35,6 +36,7 @@ class Function:
     qualname: str
     owner: ClassSymbol | None = None
     outer: Function | None = None
+    _named: dict[str, Symbol] = field(init=False, default_factory=dict)
 
     @cached_property
     def parameters(self) -> tuple[str, ...]:
@@ -75,11 +77,17 @@ class Function:
         facts = self.module.facts
         return local_bindings(self.node, Place(facts.path, facts.name, facts.is_package))
 
-    @property
+    @cached_property
     def scopes(self) -> tuple[tuple[Binding, ...], ...]:
         """Bindings of the enclosing functions and its own, innermost last."""
         outer = self.outer.scopes if self.outer else ()
         return (*outer, self.bindings)
+
+    def named(self, linker: Linker, dotted: str) -> Symbol:
+        """What a dotted name stands for in it."""
+        if dotted not in self._named:
+            self._named[dotted] = linker.name(self.module, dotted, self.scopes)
+        return self._named[dotted]
 
     @cached_property
     def graph(self) -> Graph:

@@ -65,7 +65,7 @@ class Kernels:
         return self._found[key]
 
     def _find_names(self, function: Function, dotted: str) -> Iterator[str]:
-        found = self.program.linker.name(function.module, dotted, function.scopes)
+        found = function.named(self.program.linker, dotted)
         if isinstance(found, FunctionSymbol):
             yield f"{found.module.facts.name}.{found.facts.qualname}"
         yield getattr(found, "dotted", "")

@@ -44,7 +44,7 @@ class Lookup:
             return None
         if dotted == "cls" and function.is_method and "cls" in function.parameters[:1]:
             return function.owner
-        found = self.universe.program.linker.name(function.module, dotted, function.scopes)
+        found = function.named(self.universe.program.linker, dotted)
         return found if isinstance(found, ClassSymbol) else None
 
     def constructor(self, symbol: ClassSymbol) -> Function | None:

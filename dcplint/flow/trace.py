@@ -301,7 +301,7 @@ class Tracer:
     def _global(self, point: Point, path: Path) -> tuple[Outcome, ...]:
         function = point.function
         root = str(path[0])
-        symbol = self.universe.program.linker.name(function.module, root, function.scopes)
+        symbol = function.named(self.universe.program.linker, root)
         if isinstance(symbol, Literal) and len(path) == 1:
             if self.lookup.rebinds_global(function.module, root):
                 return UNKNOWN

@@ -197,7 +197,7 @@ def meant(listing: Listing, function: Function, node: ast.expr, depth: int = _DE
     """
     dotted = dotted_name(node)
     if dotted is not None:
-        found = listing.program.linker.name(function.module, dotted, function.scopes)
+        found = function.named(listing.program.linker, dotted)
         if isinstance(found, ClassSymbol):
             return (found,)
     if depth == 0:

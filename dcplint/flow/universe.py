@@ -61,13 +61,11 @@ class Universe(Listing):
             return tuple(dict.fromkeys(targets))
         dotted = dotted_name(callee)
         if dotted is not None:
-            found = self.program.linker.name(function.module, dotted, function.scopes)
+            found = function.named(self.program.linker, dotted)
             if isinstance(found, FunctionSymbol):
                 target = self.function(found.module, found.facts)
                 return (target,) if target is not None else ()
-            owner = self.program.linker.name(
-                function.module, dotted.rpartition(".")[0], function.scopes
-            )
+            owner = function.named(self.program.linker, dotted.rpartition(".")[0])
             if isinstance(owner, ClassSymbol):
                 method = self.program.method(owner, callee.attr)
                 exact = self.function(method.owner.module, method.facts) if method else None
@@ -84,7 +82,7 @@ class Universe(Listing):
         dotted = dotted_name(launched(call))
         if dotted is None:
             return ""
-        found = self.program.linker.name(function.module, dotted, function.scopes)
+        found = function.named(self.program.linker, dotted)
         if isinstance(found, FunctionSymbol):
             return f"{found.module.facts.name}.{found.facts.name}"
         return getattr(found, "dotted", "") or _imported(function, dotted)
@@ -97,7 +95,7 @@ class Universe(Listing):
                 if nested.node.name == name:
                     return (nested,)
             scope = scope.outer
-        found = self.program.linker.name(function.module, name, function.scopes)
+        found = function.named(self.program.linker, name)
         if isinstance(found, FunctionSymbol):
             target = self.function(found.module, found.facts)
             return (target,) if target is not None else ()
@@ -193,7 +191,7 @@ class Universe(Listing):
         if is_constructor and target.owner is not None:
             for site in self.calls_of(target.owner.facts.name):
                 dotted = dotted_name(site.call.func) or ""
-                made = self.program.linker.name(site.function.module, dotted, site.function.scopes)
+                made = site.function.named(self.program.linker, dotted)
                 if made is target.owner and fits(target, site.call):
                     yield site
 

@@ -20,7 +20,7 @@ def runs(conditions: Conditions) -> bool:
 
 def tests(conditions: Conditions) -> Conditions:
     """Those of the conditions that may or may not hold when the code runs."""
-    return tuple(c for c in conditions if c.kind not in _ALWAYS)
+    return tuple([c for c in conditions if c.kind not in _ALWAYS]) if conditions else ()
 
 
 def in_force(items: Iterable[T], conditions: Callable[[T], Conditions]) -> tuple[list[T], bool]:

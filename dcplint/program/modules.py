@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import chain
+from itertools import accumulate, chain
 from pathlib import Path
 
 from dcplint import disk
@@ -127,6 +127,7 @@ class Modules:
     words: Words
     virtual: dict[str, ModuleFacts] = field(default_factory=dict)
     broken: list[Broken] = field(default_factory=list)
+    _described: frozenset[str] | None = None
     _loaded: dict[tuple[Tree, str], Module | None] = field(default_factory=dict)
     _owners: dict[str, tuple[SourceTree, ...]] = field(default_factory=dict)
     _texts: dict[tuple[Tree, str], SourceText] = field(default_factory=dict)
@@ -185,7 +186,10 @@ class Modules:
         return self._is_virtual(name)
 
     def _is_virtual(self, name: str) -> bool:
-        return any(n == name or n.startswith(f"{name}.") for n in self.virtual)
+        if self._described is None:
+            parts = (accumulate(n.split("."), "{}.{}".format) for n in self.virtual)
+            self._described = frozenset(chain.from_iterable(parts))
+        return name in self._described
 
     def load(self, tree: SourceTree, relative: str, name: str) -> Module | None:
         """The module in file `relative`, or None where it is broken (which is recorded)."""

@@ -59,6 +59,7 @@ class Program:
     find_blocked: Callable[[], tuple[Module, ...]] = tuple
     attributes: Attributes = field(init=False)
     _abstractness: Abstractness = field(init=False)
+    _roles: dict[ClassSymbol, frozenset[str]] = field(default_factory=dict)
     _results: dict[tuple[ClassSymbol, str], ClassSymbol | None] = field(default_factory=dict)
     _heirs: dict[tuple[str, str], dict[ClassSymbol, tuple[ClassSymbol, ...]]] = field(
         default_factory=dict
@@ -143,6 +144,11 @@ class Program:
 
         A class whose bases have no order still descends from them.
         """
+        if symbol not in self._roles:
+            self._roles[symbol] = self._find_roles(symbol)
+        return self._roles[symbol]
+
+    def _find_roles(self, symbol: ClassSymbol) -> frozenset[str]:
         order = self.hierarchy.linearize(symbol)
         entries = self.hierarchy.ancestors(symbol) if order.problem else order.entries
         return frozenset(

@@ -196,7 +196,7 @@ class Interleaving:
         if dotted is None:
             return True
         program = self.universe.program
-        built = program.linker.name(function.module, dotted, function.scopes)
+        built = function.named(program.linker, dotted)
         if isinstance(built, ClassSymbol):
             made = program.method(built, "__init__")
             inside = self.universe.function(made.owner.module, made.facts) if made else None
