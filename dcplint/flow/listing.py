@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 from dcplint.facts.expressions import dotted_name
 from dcplint.facts.model import FunctionFacts
@@ -28,6 +29,12 @@ Setting = tuple[Function, "ast.expr | None", "ast.expr | None"]
 """A method, the value it sets an attribute to, and the annotation it gives it."""
 
 
+_PARSED: WeakKeyDictionary[Program, dict[tuple[Module, tuple[int, int]], tuple[Function, ...]]] = (
+    WeakKeyDictionary()
+)
+"""The functions of a program, with those nested in them: all listings of it share them."""
+
+
 class Entry(NamedTuple):
     """An outermost function or a method (then `owner` is its class), and its source."""
 
@@ -46,9 +53,6 @@ class Listing:
 
     program: Program
     modules: tuple[Module, ...]
-    _parsed: dict[tuple[Module, tuple[int, int]], tuple[Function, ...]] = field(
-        default_factory=dict
-    )
     _sites: dict[tuple[int, str], tuple[CallSite, ...]] = field(default_factory=dict)
     _called: dict[str, tuple[int, ...]] = field(default_factory=dict)
     _named: dict[str, tuple[int, ...]] = field(default_factory=dict)
@@ -58,6 +62,9 @@ class Listing:
     instances: dict[tuple[Function, ast.expr], tuple[ClassSymbol, ...]] = field(
         default_factory=dict
     )
+
+    def __post_init__(self) -> None:
+        self._parsed = _PARSED.setdefault(self.program, {})
 
     @cached_property
     def entries(self) -> tuple[Entry, ...]:

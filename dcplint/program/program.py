@@ -40,9 +40,9 @@ class Read:
     fact: ReadFact
 
 
-@dataclass
+@dataclass(eq=False)
 class Program:
-    """The linked classes of a tree, for one engine release.
+    """The linked classes of a tree, for one engine release. Compared by identity.
 
     modules holds everything; `checked` are the modules of the checked tree that were parsed;
     `find_related` gives those that contract fields pass through, `find_ranked` those that mention
