@@ -49,9 +49,9 @@ from dcplint.checks.base import Context, Rule
 from dcplint.checks.wording import said_of
 from dcplint.contracts.model import Capability
 from dcplint.findings.model import Confidence, Evidence, Finding, Role, Severity
-from dcplint.program.asking import Override, overrides
 from dcplint.program.attributes import Kind
 from dcplint.program.dcp_use import refusal, service
+from dcplint.program.gates.overrides import Override, overrides
 from dcplint.program.symbols import ClassSymbol
 
 RULE = Rule(

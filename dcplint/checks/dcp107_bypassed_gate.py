@@ -67,19 +67,12 @@ from dcplint.contracts.model import Gate
 from dcplint.facts.expressions import shorten
 from dcplint.facts.positions import position
 from dcplint.findings.model import Evidence, Finding, Location, Role, Severity
-from dcplint.program.asking import (
-    Disarmed,
-    Handed,
-    Override,
-    Replaced,
-    Untold,
-    disarmed,
-    handed,
-    overrides,
-    replaced,
-    untold,
-)
-from dcplint.program.masking import Masked, masked
+from dcplint.program.gates.disarmed import Disarmed, disarmed
+from dcplint.program.gates.handed import Handed, handed
+from dcplint.program.gates.masked import Masked, masked
+from dcplint.program.gates.overrides import Override, overrides
+from dcplint.program.gates.replaced import Replaced, replaced
+from dcplint.program.gates.untold import Untold, untold
 from dcplint.source.location import Tree
 
 RULE = Rule(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from dcplint.contracts.model import Gate
 from dcplint.facts.expressions import dotted_name
-from dcplint.program.asking import containing, last_name
+from dcplint.program.gates.places import containing, last_name
 from dcplint.program.program import Program
 from dcplint.program.symbols import Module
 from dcplint.source.tree import Definition, walk
