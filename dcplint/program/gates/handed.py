@@ -40,9 +40,12 @@ def handed(program: Program) -> Iterator[Handed]:
 
 def _handed_in(program: Program, module: Module, gate: Gate, way: Bypass) -> Iterator[Handed]:
     text = program.modules.text(module.tree, module.facts.path)
+    sign = f"{way.argument}="
+    if sign not in text.text:
+        return
     owned = [(facts, None) for facts in module.facts.functions]
     for facts, owner in (*owned, *((m, c) for c in module.classes for m in c.facts.methods)):
-        if f"{way.argument}=" not in text.between(*facts.lines):
+        if sign not in text.between(*facts.lines):
             continue
         node = program.function(module, facts)
         scopes = scopes_of(node, module)
