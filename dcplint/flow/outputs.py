@@ -20,7 +20,8 @@ from dcplint.flow.settled import Settled
 from dcplint.flow.trace import State, Step
 from dcplint.flow.unbound import Unbound, unbound
 from dcplint.flow.universe import Universe
-from dcplint.flow.ways import TooManyWays, Value, Walk, Way
+from dcplint.flow.way import TooManyWays, Value, Way
+from dcplint.flow.ways import Walk
 from dcplint.program.dcp_use import refusal
 from dcplint.program.program import Program
 from dcplint.program.reach import refusing_impls

@@ -12,18 +12,20 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from dcplint.facts.expressions import dotted_name, shorten
-from dcplint.facts.positions import position
-from dcplint.flow.clauses import Bare, Clauses, bare_text, can_hold, clauses
+from dcplint.flow.clauses import Bare, bare_text, can_hold, clauses
 from dcplint.flow.conditions import names
-from dcplint.flow.definitions import captured, definitions
+from dcplint.flow.definitions import captured
 from dcplint.flow.dispatch import Dispatch, receiver_name
 from dcplint.flow.doubts import hoped
 from dcplint.flow.functions import COMPOUND, Function, argument, callee_name, default
-from dcplint.flow.graph import Node, always_matches
+from dcplint.flow.graph import always_matches
 from dcplint.flow.origins import KEEPING
+from dcplint.flow.relevance import relevant
 from dcplint.flow.settled import Settled
+from dcplint.flow.single import result
 from dcplint.flow.tensors import is_made
-from dcplint.flow.trace import State, Step, null_test
+from dcplint.flow.trace import State, null_test
+from dcplint.flow.way import TooManyWays, Value, Way, bind, step_at, stored, taken
 from dcplint.source.tree import copied, walk
 
 _DEPTH = 5
@@ -33,50 +35,6 @@ _LAST = frozenset(
     {"sys.exit", "os._exit", "os.abort", "typing.assert_never", "typing_extensions.assert_never"}
 )
 _MISSING = frozenset({"ImportError", "ModuleNotFoundError", "AttributeError"})
-
-
-@dataclass(frozen=True, slots=True)
-class Value:
-    """What is known of a value. meaning: what it was given, for naming tests of it.
-
-    single: it is one value, no tuple or a tuple of one. origin: where it becomes None, or is
-    returned as one value. truth: whether it is true, where that is known. method: the method of
-    the instance that it is. untold: it is handed on among others, by `*` or `**`.
-    """
-
-    state: State = State.UNKNOWN
-    elements: tuple[Value, ...] | None = None
-    origin: Step | None = None
-    truth: bool | None = None
-    meaning: ast.expr | None = None
-    single: bool = False
-    method: ast.Attribute | None = None
-    untold: bool = False
-
-    def element(self, index: int) -> Value:
-        """One element of a tuple."""
-        if self.elements is not None and index < len(self.elements):
-            return self.elements[index]
-        return Value()
-
-
-@dataclass(frozen=True, slots=True)
-class Way:
-    """One way through a function up to some point: its variables and the tests it has passed.
-
-    tests: as written, for people; asked: the same, as nodes. returned: the result, where it has
-    left the function.
-    """
-
-    env: Mapping[str, Value]
-    under: Clauses = ()
-    tests: tuple[str, ...] = ()
-    asked: tuple[ast.expr, ...] = ()
-    returned: Value | None = None
-
-
-class TooManyWays(Exception):
-    """A function has more ways through it than are worth walking."""
 
 
 @dataclass
@@ -102,7 +60,7 @@ class Walk:
         """Every way to a return of `function`, called with `given`."""
         for way in self.block(function, function.node.body, Way(dict(given)), depth):
             if way.returned is None:
-                step = _step(
+                step = step_at(
                     function, function.node.body[-1], f"{function.qualname} returns nothing"
                 )
                 way = replace(way, returned=Value(State.NONE, origin=step))
@@ -128,11 +86,11 @@ class Walk:
             raise TooManyWays
         if isinstance(node, ast.Return):
             if node.value is None:
-                step = _step(function, node, f"{function.qualname} returns nothing")
+                step = step_at(function, node, f"{function.qualname} returns nothing")
                 yield replace(way, returned=Value(State.NONE, origin=step))
                 return
             for value, after in self.value(function, node.value, way, depth):
-                yield replace(after, returned=self.result(function, node, value))
+                yield replace(after, returned=result(function, node, value))
         elif isinstance(node, (ast.Raise, ast.Continue, ast.Break)):
             return
         elif isinstance(node, ast.Assert):
@@ -205,34 +163,6 @@ class Walk:
             if case.guard is None and always_matches(case.pattern):
                 return
         yield from past
-
-    def result(self, function: Function, node: ast.Return, value: Value) -> Value:
-        """What is returned; of one value with the place, a helper's where it is handed on as is."""
-        elements = value.elements
-        if value.state is State.NONE or (elements is not None and len(elements) != 1):
-            return value
-        if not (value.single or elements is not None or self.is_paired(function, node)):
-            return value
-        if value.origin is not None and isinstance(node.value, ast.Call):
-            return value
-        step = _step(function, node, f"{function.qualname} returns one value here")
-        return replace(value, single=True, origin=step)
-
-    def is_paired(self, function: Function, node: ast.Return) -> bool:
-        """Whether a variable that is returned alone is, as it stands, part of a tuple elsewhere."""
-        if not isinstance(node.value, ast.Name):
-            return False
-        name = node.value.id
-        alone = _given(function, node, name)
-        if _is_told_apart(function, node, name, alone):
-            return False
-        return bool(alone) and any(
-            alone <= _given(function, other, name)
-            for other in function.homes
-            if isinstance(other, ast.Return)
-            and isinstance(other.value, ast.Tuple)
-            and any(isinstance(e, ast.Name) and e.id == name for e in other.value.elts)
-        )
 
     def branch(self, function: Function, node: ast.If, way: Way, depth: int) -> Iterator[Way]:
         """Both sides of a test, or both at once where neither matters."""
@@ -333,36 +263,22 @@ class Walk:
     def relevant(self, function: Function) -> frozenset[str]:
         """The variables that can be what the function returns."""
         if function not in self._relevant:
-            names: set[str] = set()
-            for node in function.homes:
-                if isinstance(node, ast.Return) and node.value is not None:
-                    names |= set(_carried(node.value))
-            before = -1
-            while len(names) > before:
-                before = len(names)
-                for node in function.homes:
-                    if isinstance(node, ast.Assign) and any(
-                        isinstance(n, ast.Name) and n.id in names
-                        for t in node.targets
-                        for n in walk(t)
-                    ):
-                        names |= set(_carried(node.value))
-            self._relevant[function] = frozenset(names)
+            self._relevant[function] = relevant(function)
         return self._relevant[function]
 
     def blurred(self, function: Function, node: ast.AST, way: Way) -> Way:
         """Past what is not followed: what it may set is unknown."""
-        stored = _stored(node)
+        names = stored(node)
         if function.nonlocals and any(isinstance(inner, ast.Call) for inner in walk(node)):
-            stored |= function.nonlocals
-        return replace(way, env={**way.env, **{n: Value() for n in stored}}) if stored else way
+            names |= function.nonlocals
+        return replace(way, env={**way.env, **{n: Value() for n in names}}) if names else way
 
     def assign(
         self, function: Function, targets: list[ast.expr], value: ast.expr, way: Way, depth: int
     ) -> Iterator[Way]:
         """Past an assignment."""
-        stored = {name for target in targets for name in _stored(target)}
-        if not stored & self.relevant(function):
+        names = {name for target in targets for name in stored(target)}
+        if not names & self.relevant(function):
             env = dict(way.env)
             for target in targets:
                 if isinstance(target, ast.Name):
@@ -370,7 +286,7 @@ class Walk:
             env.update(
                 {
                     n: Value()
-                    for n in stored
+                    for n in names
                     if n not in {t.id for t in targets if isinstance(t, ast.Name)}
                 }
             )
@@ -379,7 +295,7 @@ class Walk:
         for found, after in self.value(function, value, way, depth):
             env = dict(after.env)
             for target in targets:
-                _bind(target, found, env)
+                bind(target, found, env)
             yield replace(after, env=env)
 
     def meaning(self, value: ast.expr, way: Way) -> ast.expr | None:
@@ -402,7 +318,7 @@ class Walk:
         """What an expression can be, each with the way on which it is."""
         if isinstance(node, ast.Constant):
             if node.value is None:
-                step = _step(function, node, "None")
+                step = step_at(function, node, "None")
                 yield Value(State.NONE, origin=step, truth=False, meaning=node), way
             else:
                 yield Value(State.SET, truth=bool(node.value), meaning=node), way
@@ -423,7 +339,7 @@ class Walk:
             index = node.slice.value if isinstance(node.slice, ast.Constant) else None
             for found, after in self.value(function, node.value, way, depth):
                 if isinstance(index, int) and isinstance(node.value, ast.Call):
-                    yield _taken(found, index), after
+                    yield taken(found, index), after
                 else:
                     yield (found.element(index) if isinstance(index, int) else Value()), after
         elif isinstance(node, ast.BinOp):
@@ -497,35 +413,6 @@ class Walk:
         return Value(truth=truth, meaning=self.meaning(node, way))
 
 
-def _carried(value: ast.expr) -> Iterator[str]:
-    """Variables that an expression hands on as they are, or runs."""
-    if isinstance(value, ast.Name):
-        yield value.id
-    elif isinstance(value, (ast.Tuple, ast.List)):
-        for element in value.elts:
-            yield from _carried(element)
-    elif isinstance(value, ast.IfExp):
-        yield from _carried(value.body)
-        yield from _carried(value.orelse)
-    elif isinstance(value, (ast.Subscript, ast.NamedExpr)):
-        yield from _carried(value.value)
-    elif isinstance(value, ast.Call):
-        yield from _carried(value.func)
-
-
-def _stored(node: ast.AST) -> set[str]:
-    """The variables that `node` gives a value, or whose elements it does."""
-    found: set[str] = set()
-    for inner in walk(node):
-        if isinstance(inner, ast.Subscript) and isinstance(inner.ctx, ast.Store):
-            inner = inner.value
-        elif not (isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store)):
-            continue
-        if isinstance(inner, ast.Name):
-            found.add(inner.id)
-    return found
-
-
 def _asks_what_there_is(handler: ast.ExceptHandler) -> bool:
     """Whether a clause is for what another release, or another object, lacks."""
     return handler.type is not None and names(handler.type) <= _MISSING
@@ -537,58 +424,9 @@ def _passes_others(call: ast.Call) -> bool:
     )
 
 
-def _bind(target: ast.expr, value: Value, env: dict[str, Value]) -> None:
-    if isinstance(target, ast.Name):
-        env[target.id] = value
-    elif isinstance(target, ast.Subscript):
-        env.update({name: Value() for name in _stored(target)})
-    elif isinstance(target, (ast.Tuple, ast.List)):
-        starred = any(isinstance(e, ast.Starred) for e in target.elts)
-        for index, element in enumerate(target.elts):
-            _bind(element, Value() if starred else _taken(value, index), env)
-    elif isinstance(target, ast.Starred):
-        _bind(target.value, Value(), env)
-
-
-def _taken(value: Value, index: int) -> Value:
-    """An element of what is taken apart: one value, where nothing else is known of it."""
-    return Value(single=True) if value.elements is None else value.element(index)
-
-
 def _is_tensor(function: Function, call: ast.Call) -> bool:
     """Whether a call allocates a tensor, or gives a view or copy of one."""
     if not isinstance(call.func, ast.Attribute) or callee_name(call) not in KEEPING:
         return is_made(call)
     root = (dotted_name(call.func.value) or "").partition(".")[0]
     return root != receiver_name(function)
-
-
-def _is_told_apart(function: Function, node: ast.Return, name: str, alone: frozenset[Node]) -> bool:
-    """Whether a test around a return asks what the value is, or what the call that made it got."""
-    told = {name}
-    for place in alone:
-        made = getattr(place.statement, "value", None)
-        if isinstance(made, ast.Call):
-            given = (*made.args, *(keyword.value for keyword in made.keywords))
-            told |= {dotted for value in given if (dotted := dotted_name(value)) is not None}
-    parent = function.homes[node].parent
-    while parent is not None:
-        if isinstance(parent, ast.If):
-            asked = (dotted_name(n) for n in walk(parent.test) if isinstance(n, ast.expr))
-            if told.intersection(d for d in asked if d is not None):
-                return True
-        parent = function.homes[parent].parent
-    return False
-
-
-def _given(function: Function, statement: ast.stmt, name: str) -> frozenset[Node]:
-    """Where a variable gets the values that it can have before `statement`."""
-    return frozenset(
-        at
-        for node in function.graph.at(statement)
-        for _, at, _ in definitions(function, node, name)
-    )
-
-
-def _step(function: Function, node: ast.AST, text: str) -> Step:
-    return Step(function.module, position(node), text, function.qualname)
