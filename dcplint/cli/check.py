@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -136,7 +137,7 @@ def command(
     """
     # Imported here: `--help` needs none of it.
     from dcplint.checks.base import all_rules
-    from dcplint.config import find_config, policy
+    from dcplint.config import Config, find_config, policy
     from dcplint.contracts.spec import parse_engine
     from dcplint.findings.catalogue import Catalogue, UnknownRule
     from dcplint.report.escape import printable
@@ -146,8 +147,8 @@ def command(
     from dcplint.run_options import RunOptions
     from dcplint.source.discovery import is_excluded
 
-    if watch:
-        _watch(paths or (Path(),), packs, baseline)
+    if watch and _STDIN in paths:
+        raise UserError("--watch is for files, not for standard input")
     if statistics and output_format not in (None, "text"):
         raise UserError(f"--statistics is text and cannot be {output_format}")
     stdin = _stdin(paths, stdin_filename)
@@ -159,6 +160,21 @@ def command(
         raise UserError("--unsafe-fixes goes with --fix or --diff")
     paths = (stdin.path,) if stdin else paths or (Path(),)
     catalogue = Catalogue(registered.rule for registered in all_rules())
+    chosen = partial(
+        policy,
+        catalogue=catalogue,
+        select=select or None,
+        extend_select=extend_select,
+        ignore=ignore,
+        min_severity=Severity(min_severity) if min_severity else None,
+    )
+    try:
+        named = parse_engine(engine) if engine else None
+        chosen(Config())  # here, since no edit of a file puts a command line right
+    except (UnknownRule, ValueError) as error:
+        raise UserError(str(error)) from error
+    if watch:
+        _watch(paths, packs, baseline)
     with disk.remembering() as seen:
         config = find_config(paths, catalogue)
         if force_exclude and config.path:
@@ -176,26 +192,14 @@ def command(
             kept = cache.load(directory, cache.key(args or ()), ask)
             if kept is not None:
                 return streams.show(kept)
-        try:
-            decided = policy(
-                config,
-                catalogue,
-                select=select or None,
-                extend_select=extend_select,
-                ignore=ignore,
-                min_severity=Severity(min_severity) if min_severity else None,
-            )
-            wanted = parse_engine(engine) if engine else config.engine
-        except (UnknownRule, ValueError) as error:
-            raise UserError(str(error)) from error
         to_file = output_file is not None
         style = output_format or config.output_format or _default_format(os.environ, to_file)
         run_options = RunOptions(
             paths=paths,
-            policy=decided,
+            policy=chosen(config),
             config_path=config.path,
             exclude=config.exclude,
-            engine=wanted,
+            engine=named if engine else config.engine,
             engine_path=engine_path or config.engine_path,
             packs=(*config.packs, *packs),
             stdin=stdin,
@@ -234,8 +238,6 @@ def _watch(paths: tuple[Path, ...], packs: tuple[Path, ...], baseline: Path | No
     from dcplint.config import Config, find_config
     from dcplint.findings.catalogue import Catalogue
 
-    if _STDIN in paths:
-        raise UserError("--watch is for files, not for standard input")
     context = click.get_current_context()
     once = {**context.params, "watch": False, "no_cache": True}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from errno import ENOSPC
 from importlib import import_module
+from pathlib import Path
 
 import click
 
@@ -66,9 +67,9 @@ def run(args: Sequence[str]) -> int:
     except (click.Abort, KeyboardInterrupt):
         return _INTERRUPTED
     except Exception as error:
-        if isinstance(error, OSError) and error.errno == ENOSPC:
-            what = f"{error.filename or 'the output'} cannot be written: {error.strerror}"
-            click.echo(f"error: {_one_line(what)}", err=True)
+        outside = _outside(error)
+        if outside:
+            click.echo(f"error: {_one_line(outside)}", err=True)
             return _BROKEN
         # A bug of ours: also one in parsing options must reach this, so no option is asked.
         if {"-v", "--verbose"} & set(args):
@@ -78,6 +79,19 @@ def run(args: Sequence[str]) -> int:
         what = _one_line(f"{type(error).__name__}: {error}")
         click.echo(f"error: dcplint failed ({what}); run again with -v to see where", err=True)
         return _BROKEN
+
+
+def _outside(error: Exception) -> str | None:
+    """What is wrong with the system that dcplint runs on, where that is behind an error."""
+    if not isinstance(error, OSError):
+        return None
+    if error.errno == ENOSPC:
+        return f"{error.filename or 'the output'} cannot be written: {error.strerror}"
+    try:
+        Path.cwd()
+    except OSError as gone:
+        return f"the working directory cannot be used: {gone.strerror}"
+    return None
 
 
 def _one_line(text: str) -> str:

@@ -50,7 +50,10 @@ def _kept(args: Sequence[str]) -> int | None:
     from dcplint import cache
 
     directory = cache.asked_directory(args)
-    kept = cache.load(directory, cache.key(args), _ask) if directory else None
+    try:
+        kept = cache.load(directory, cache.key(args), _ask) if directory else None
+    except OSError:  # there is no working directory any more: the run itself says so
+        return None
     if kept is None:
         return None
     from dcplint.cli.streams import show

@@ -79,4 +79,5 @@ def _stamps(files: Iterable[Path]) -> Iterator[tuple[str, int, int]]:
             found = file.stat()
         except OSError:
             continue
-        yield str(file), found.st_mtime_ns, found.st_size
+        # Not the time of the last change alone, which who restores a file may restore as well.
+        yield str(file), max(found.st_mtime_ns, found.st_ctime_ns), found.st_size

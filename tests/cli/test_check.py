@@ -107,6 +107,8 @@ def test_every_option_arrives(check: Shell, tmp_path: Path) -> None:
         (["--engine", "vllm"], "error: 'vllm' is no engine release"),
         (["--statistics", "--output-format", "json"], "error: --statistics is text"),
         (["-", "--watch"], "--watch is for files"),
+        (["--watch", "--select", "DCP110"], "error: no rule is called 'DCP110'"),
+        (["--watch", "--engine", "vllm"], "error: 'vllm' is no engine release"),
         (["-"], "--stdin-filename says what it is"),
         (["-", "a.py", "--stdin-filename", "b.py"], "`-` is the only path"),
         (["a.py", "--stdin-filename", "b.py"], "--stdin-filename goes with `-`"),

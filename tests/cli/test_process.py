@@ -67,6 +67,18 @@ def test_a_disk_that_is_full_is_named(project: Path) -> None:
         assert (result.returncode, result.stderr) == (2, said)
 
 
+@pytest.mark.parametrize("command", [("check",), ("check", "--no-cache"), ("capabilities",)])
+def test_a_working_directory_that_is_gone_is_named(
+    command: tuple[str, ...], tmp_path: Path
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    code = f"import os; os.rmdir({str(gone)!r}); {MAIN}"
+    result = dcplint(*command, cwd=gone, code=code)
+    said = b"error: the working directory cannot be used: No such file or directory\n"
+    assert (result.returncode, result.stderr) == (2, said)
+
+
 @pytest.mark.parametrize("style", ["text", "concise"])
 def test_a_reader_that_leaves_early_is_no_error(style: str, project: Path) -> None:
     (project / "bad.py").write_bytes(BAD * 10_000)

@@ -64,6 +64,14 @@ def test_what_only_the_user_can_put_right_does_not_end_it(
     assert capsys.readouterr().err.count("error: dcplint.toml, line 1: unknown key\n") == 2
 
 
+def test_a_change_that_keeps_size_and_time_is_one(tmp_path: Path) -> None:
+    file = write(tmp_path, {"a.py": "x = 1\n"}) / "a.py"
+    before, found = state_of((file,), ()), file.stat()
+    file.write_text("x = 2\n")
+    os.utime(file, ns=(found.st_atime_ns, found.st_mtime_ns))
+    assert state_of((file,), ()) != before
+
+
 def test_the_state_is_that_of_the_whole_project(tmp_path: Path) -> None:
     write(tmp_path, {"dcplint.toml": "", "src/a.py": "", "src/b.py": "", "x.txt": ""})
     asked, extra = (tmp_path / "src" / "a.py",), tmp_path / "pack.yaml"
