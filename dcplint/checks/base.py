@@ -19,6 +19,7 @@ from dcplint.findings.model import Confidence, Evidence, Finding, Fix, Location,
 
 if TYPE_CHECKING:
     from dcplint.contracts.contract import Contract
+    from dcplint.flow.exchanged import Exchanged
     from dcplint.flow.fields import FieldFlow
     from dcplint.flow.functions import Function
     from dcplint.flow.outputs import OutputFlow
@@ -171,6 +172,13 @@ class Context:
         from dcplint.units.blocks import Blocks
 
         return Blocks(Scenario(Universe(self.program, self.program.find_blocked())))
+
+    @cached_property
+    def exchanged(self) -> Exchanged:
+        """Which classes backends hand out without DCP only; worked out when first asked."""
+        from dcplint.flow.exchanged import Exchanged
+
+        return Exchanged(self.program)
 
     @cached_property
     def outputs(self) -> OutputFlow:

@@ -3,7 +3,8 @@
 ## What it flags
 A concrete attention class whose DCP capability resolves to true, where the value comes from the
 engine base's default: neither the class nor any concrete ancestor says it. It is an error where
-the class's LSE capability shows the claim to be false, and nothing in its code serves DCP.
+the class's LSE capability shows the claim to be false, and nothing in its code serves DCP; a note
+where the backend hands out another class as soon as DCP is on.
 
 ## Why it breaks
 The engine believes the claim. Where a gate reads another capability (the LSE one), the class is
@@ -43,6 +44,7 @@ from dcplint.checks import capability_evidence as evidence
 from dcplint.checks.base import Context, Rule
 from dcplint.checks.capability_fix import denial, statement
 from dcplint.contracts.model import Capability
+from dcplint.facts.positions import position
 from dcplint.findings.model import Applicability, Evidence, Finding, Severity
 from dcplint.program.attributes import Kind, Resolution
 from dcplint.program.dcp_use import Use, service
@@ -90,16 +92,25 @@ def _finding(
         steps += _support(context, symbol, other, said, use)
         steps += evidence.gates(context, other, said.holds())
     steps += evidence.later_releases(context, symbol, capability, resolution)
+    exchange = context.exchanged.of(symbol, capability.role)
     base = resolution.place.owner if resolution.place else "the engine"
     message = f"`{symbol}` never states `{capability.name}`: it inherits True from {base}'s default"
     if denied is not None:
         message += f", while its `{denied.name}` is False"
         message += f" and it {use.what.split(' (')[0]}" if use is not None else ""
+    severity = Severity.ERROR if denied is not None and use is None else None
+    if exchange is not None:
+        accessor = exchange.accessor
+        others = " or ".join(f"`{one}`" for one in exchange.instead)
+        message += f"; where DCP is on, `{accessor.qualname}` takes {others} in its place"
+        severity = Severity.NOTE
+        place = context.program.location(accessor.module, position(exchange.statement))
+        steps.append(Evidence("not reached where DCP is on", place))
     return RULE.finding(
         message,
         context.program.location_of(symbol),
         symbol=symbol.facts.qualname,
-        severity=Severity.ERROR if denied is not None and use is None else None,
+        severity=severity,
         evidence=tuple(steps),
         fix=denial(context, symbol, capability),
         affirmation=statement(context, symbol, capability, True, Applicability.SAFE),
