@@ -18,6 +18,7 @@ import ast
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from dcplint.flow.budget import Budget
 from dcplint.flow.conditions import Conditions, Path, names, null_test, path_of, substituted
 from dcplint.flow.dataclasses import is_record
 from dcplint.flow.evaluation import Evaluation
@@ -47,8 +48,6 @@ from dcplint.program.symbols import ClassSymbol, Literal, Module
 __all__ = ["Context", "Outcome", "Path", "State", "Step", "Tracer", "merged", "null_test"]
 
 _DEPTH = 48  # values in terms of values
-_WORK = 6_000  # walks for one question
-_STEPS = 20_000  # statements that those walks come to; a whole engine needs 6,000 for its worst
 
 
 @dataclass
@@ -66,8 +65,7 @@ class Tracer:
     _tentative: dict[object, tuple[Outcome, ...]] = field(default_factory=dict)
     _active: dict[object, int] = field(default_factory=dict)
     _met: int = _DEPTH
-    _work: int = 0
-    _steps: int = 0
+    budget: Budget = field(default_factory=Budget)
     _live: dict[Function, bool] = field(default_factory=dict)
     feasible: dict[object, bool] = field(default_factory=dict)
 
@@ -82,19 +80,19 @@ class Tracer:
 
     def before(self, function: Function, statement: ast.stmt, path: Path) -> tuple[Outcome, ...]:
         """What `path` can be just before `statement` runs with DCP on."""
-        self._work = self._steps = 0
+        self.budget.begin()
         points = (Point(function, node) for node in function.graph.at(statement))
         return merged(o for point in points for o in self.at(point, path))
 
     def value(self, function: Function, statement: ast.stmt, node: ast.expr) -> tuple[Outcome, ...]:
         """What `node`, an expression of `statement`, can be with DCP on."""
-        self._work = self._steps = 0
+        self.budget.begin()
         points = (Point(function, at) for at in function.graph.at(statement))
         return merged(o for point in points for o in self.evaluation.of(point, node, ()))
 
     def returned(self, function: Function, path: Path) -> tuple[Outcome, ...]:
         """What `path` of a function's result can be with DCP on: `(1,)` is its second element."""
-        self._work = self._steps = 0
+        self.budget.begin()
         return merged(self.evaluation.returned(function, path, ()))
 
     def can_run(self, function: Function, statement: ast.stmt) -> bool:
@@ -153,9 +151,11 @@ class Tracer:
         return (*found, *UNKNOWN) if path[0] in point.function.nonlocals else found
 
     def is_worth_it(self) -> bool:
-        """Whether the question at hand may take one more step."""
-        self._steps += 1
-        return self._steps <= _STEPS
+        """Whether the question at hand may take one more step; else its answer is not settled."""
+        if self.budget.step():
+            return True
+        self._met = -1
+        return False
 
     def _bound_inside(self, point: Point, path: Path) -> tuple[Outcome, ...] | None:
         """A variable that the statement at hand binds on its way: `if (m := make()).x is None`."""
@@ -170,24 +170,28 @@ class Tracer:
 
     def once(self, key: object, work: Callable[[], Iterable[Outcome]]) -> tuple[Outcome, ...]:
         """The result of `work`, remembered unless it rests on a question that is still open."""
-        for known in (self._memo, self._tentative):
-            if key in known:
-                return known[key]
+        if key in self._memo:
+            self.budget.recall(key)
+            return self._memo[key]
+        if key in self._tentative:
+            return self._tentative[key]
         if key in self._active:
             self._met = min(self._met, self._active[key])
             return ()  # a value in terms of itself adds nothing
         depth = len(self._active)
-        if depth > _DEPTH or self._work > _WORK or self._steps > _STEPS:
+        if depth > _DEPTH or self.budget.is_spent:
             self._met = -1
             return UNKNOWN
-        self._work += 1
+        self.budget.enter()
         outer, self._met = self._met, _DEPTH
         self._active[key] = depth
         try:
             found = merged(work())
         finally:
             del self._active[key]
-        if self._met >= depth:
+        is_settled = self._met >= depth
+        self.budget.leave(key if is_settled else None)
+        if is_settled:
             self._memo[key] = found
             if depth == 0 or self._met == depth:
                 self._tentative.clear()
