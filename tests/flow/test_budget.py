@@ -26,9 +26,7 @@ def _answers(directory: Path, *asked: str) -> list[set[State]]:
     found = []
     for name in asked:
         (function,) = flow.universe.named(name)
-        outcomes = flow.tracer.before(
-            function, function.node.body[-1], ("m", "dcp_local_seq_lens")
-        )
+        outcomes = flow.tracer.before(function, function.node.body[-1], ("m", "dcp_local_seq_lens"))
         found.append({outcome.state for outcome in outcomes})
     return found
 
