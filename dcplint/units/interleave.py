@@ -7,6 +7,7 @@ nothing of a formula beside it. A test of it does: it refuses other sizes, or ch
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -20,6 +21,7 @@ from dcplint.units.expressions import Written
 from dcplint.units.roles import Role, role
 
 _WORD = "interleave"
+_BLOCK_SIZE = re.compile(r"(\w+_)?(block|page)_size", re.IGNORECASE)
 _SAYING = frozenset({"logger", "logging", "warnings", "print"})
 _DEALT = (Role.LENGTH, Role.INDEX)  # what a formula turns into this rank's part of it
 _VALID = {ast.Gt: 0, ast.GtE: 1, ast.LtE: 0, ast.Lt: 1}  # of every interleave size, or of none
@@ -175,6 +177,8 @@ class Interleaving:
             return False
         if isinstance(node, ast.Compare):
             sides = (node.left, *node.comparators)
+            if any(map(_is_block_size, sides)):
+                return False  # that it is as large as a block does not make it 1
             if _is_of_all(node) or all(self._holds(function, s, names, kept) for s in sides):
                 return False  # that two of them are one says nothing of which
         if isinstance(node, ast.Name) and node.id in names:
@@ -289,6 +293,10 @@ def _tested(node: ast.AST) -> Iterator[ast.expr]:
         callee = dotted_name(node.value.func) or ""
         if callee and callee.partition(".")[0] not in _SAYING:
             yield from (*node.value.args, *(k.value for k in node.value.keywords))
+
+
+def _is_block_size(node: ast.expr) -> bool:
+    return _BLOCK_SIZE.fullmatch((dotted_name(node) or "").rpartition(".")[2]) is not None
 
 
 def _is_of_all(node: ast.Compare) -> bool:
