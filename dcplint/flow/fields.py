@@ -321,7 +321,7 @@ class FieldFlow:
         for function in self._deriving(field):
             for statement in function.homes:
                 for found in fallbacks_in(field, function, statement):
-                    if can_derive(self.tracer, found) and _is_of_field(provenance, found):
+                    if _is_of_field(provenance, found) and can_derive(self.tracer, found):
                         yield found
 
     def _deriving(self, field: ContractField) -> Iterator[Function]:
