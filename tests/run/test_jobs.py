@@ -24,6 +24,21 @@ def test_output_does_not_depend_on_jobs(dcplint: Command, tmp_path: Path) -> Non
     assert "DCP101" in shown.pop()
 
 
+def test_broken_files_are_told_of_by_whichever_process_parses_them(
+    dcplint: Command, tmp_path: Path
+) -> None:
+    write_engine(tmp_path, "0.30.0", default=True)
+    for number in range(40):
+        source = "class Broken:\n    supports_dcp = = True\n" if number % 3 else _DEEP
+        (tmp_path / f"broken_{number}.py").write_text(source)
+    shown = {dcplint.check(tmp_path, "-j", str(jobs)).out for jobs in (1, 2, 3, 4)}
+    assert len(shown) == 1
+    assert shown.pop().count(": DCP001 ") == 40
+
+
+_DEEP = f"supports_dcp = 1\ndef deep():\n    return {'(' * 190}supports_dcp{' + 1)' * 190}\n"
+
+
 def test_a_rule_that_fails_elsewhere_is_told_of(
     dcplint: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -143,3 +143,13 @@ def test_a_closure_of_cycles_ends() -> None:
     chain = "".join(f"class {name}({base}): pass\n" for base, name in pairwise(names))
     reached, _ = closed({"a.py": f"{chain}C0 = {names[-1]}\n"}, b"C500")
     assert {name.encode() for name in names} <= reached
+
+
+def test_words_that_share_a_stem_are_found_and_others_too() -> None:
+    words = [
+        f"{prefix}_abc_{prefix}".encode() for prefix in ("one", "two", "three", "four", "five")
+    ]
+    scanner = Scanner.of([*words, b"alone"], ())
+    assert scanner.scan(b"x = two_abc_two\n").words == {b"two_abc_two"}
+    assert scanner.scan(b"abc = alone\n").words == {b"alone"}
+    assert scanner.scan(b"\n".join(words)).words == set(words)
