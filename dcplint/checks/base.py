@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from dcplint.units.localising import Localisation
     from dcplint.units.ranks import Ranks
     from dcplint.units.spread import Spread
+    from dcplint.units.variance import Variance
 
 DOC_SECTIONS = (
     "What it flags",
@@ -156,6 +157,13 @@ class Context:
         if function not in self._written:
             self._written[function] = tuple(written(function, self.ranks))
         return self._written[function]
+
+    @cached_property
+    def variance(self) -> Variance:
+        """What differs between ranks, and where they exchange tensors."""
+        from dcplint.units.variance import Variance
+
+        return Variance(self.units)
 
     @cached_property
     def interleaving(self) -> Interleaving:

@@ -2,9 +2,10 @@
 
 ## What it flags
 A collective of the DCP group, or a merge over ranks, that runs on one side only of a test that
-comes out differently on some ranks: by the rank itself, or by this rank's own lengths, however they
-were derived, in whatever field, argument or helper, and by what such a test has chosen. Early
-returns, loops as often as this rank has chunks, and collectives inside helpers count as well.
+comes out differently on some ranks: by the rank itself, in this group or in one around it, or by
+this rank's own lengths, however they were derived, in whatever field, argument or helper, and by
+what such a test has chosen. Early returns, loops as often as this rank has chunks, and collectives
+inside helpers count as well.
 
 ## Why it breaks
 Every rank must enter a collective. One that holds no token of a short sequence, or is not rank 0,
@@ -52,7 +53,7 @@ from dcplint.facts.expressions import shorten
 from dcplint.facts.positions import position
 from dcplint.findings.model import Evidence, Finding, Role, Severity
 from dcplint.source.location import Tree
-from dcplint.units.variance import Split, Variance
+from dcplint.units.variance import Split
 
 RULE = Rule(
     code="DCP307",
@@ -66,7 +67,7 @@ RULE = Rule(
 
 def check(context: Context) -> Iterator[Finding]:
     """Yield a finding per test that parts the ranks before a collective."""
-    variance = Variance(context.units)
+    variance = context.variance
     tracer = context.fields.tracer
     for function in variance.runners:
         if function.module.tree is Tree.PROJECT:

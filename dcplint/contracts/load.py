@@ -65,6 +65,8 @@ _WORDS = {  # kinds of term, and what their names are
     "groups": "a dotted name",
     "group-ranks": "a name",
     "group-sizes": "a name",
+    "wider-groups": "a dotted name",
+    "varying": "a dotted name",
     "merges": "a dotted name",
     "combines": "a dotted name",
     "collectives": "a dotted name",

@@ -455,6 +455,10 @@ class Vocabulary:
     interleaves: names holding the interleave size; where there is none, it is 1 everywhere.
     groups: dotted names of functions that return the DCP process group.
     group_ranks, group_sizes: attributes of a group: this rank's place in it, and how many it has.
+    wider_groups: dotted names of functions that return a group of which every rank of the DCP
+    group is another rank.
+    varying: attributes of a group that tell its ranks apart, besides their place, and dotted names
+    of functions that tell the DCP ranks apart.
     merges: dotted names of functions and classes that merge partial outputs by LSE over ranks.
     combines: dotted names of functions that merge two of them on one rank.
     collectives: methods of a group that exchange tensors, and dotted names of such functions.
@@ -472,6 +476,8 @@ class Vocabulary:
     groups: tuple[str, ...] = ()
     group_ranks: tuple[str, ...] = ()
     group_sizes: tuple[str, ...] = ()
+    wider_groups: tuple[str, ...] = ()
+    varying: tuple[str, ...] = ()
     merges: tuple[str, ...] = ()
     combines: tuple[str, ...] = ()
     collectives: tuple[str, ...] = ()

@@ -34,6 +34,7 @@ _ASKED_ALIKE = frozenset(
     {"len", "isinstance", "hasattr", "callable", "id", "is_tensor", "is_contiguous", "stride"}
 )  # what they say of a tensor is the same on every rank
 _PROCESSES = frozenset({"device_group", "cpu_group"})  # torch's own, of an engine's group
+_TORCH = frozenset({"torch.distributed", "torch.distributed.distributed_c10d"})
 _EXCHANGES = frozenset(
     {"all_gather", "all_gather_into_tensor", "all_gather_object", "all_reduce", "all_to_all"}
     | {"all_to_all_single", "barrier", "broadcast", "reduce_scatter", "reduce_scatter_tensor"}
@@ -76,6 +77,12 @@ class Variance:
         self._functions |= {name for name in vocabulary.collectives if "." in name}
         names = frozenset(name.rpartition(".")[2] for name in self._functions)
         self._function_names = program.spellings(names)
+        self._exchange_names = program.spellings(_EXCHANGES)
+        self._varying = frozenset(vocabulary.varying)
+        self._varying_names = program.spellings(
+            frozenset(n.rpartition(".")[2] for n in self._varying if "." in n)
+        )
+        self._wider = frozenset(vocabulary.wider_groups)
 
     def splits(self, function: Function) -> Iterator[Split]:
         """The tests of `function` after which only some ranks run a collective."""
@@ -185,10 +192,38 @@ class Variance:
             if self._is_group(function, call.func.value):
                 return name
         told = next((k.value for k in call.keywords if k.arg == "group"), None)
-        if name in _EXCHANGES and isinstance(told, ast.Attribute) and told.attr in _PROCESSES:
-            if self._is_group(function, told.value):
+        if name in self._exchange_names and told is not None:
+            if name not in _EXCHANGES:
+                name = self.units.universe.called(function, call).rpartition(".")[2]
+            if name in _EXCHANGES and self._are_processes(function, told):
                 return name
         return ""
+
+    def _are_processes(self, function: Function, node: ast.expr) -> bool:
+        """Whether `node` is what torch knows the DCP ranks by, directly or by a variable."""
+        if isinstance(node, ast.IfExp):
+            sides = [side for side in (node.body, node.orelse) if not _is_none(side)]
+            return bool(sides) and all(self._are_processes(function, side) for side in sides)
+        if isinstance(node, ast.Attribute) and node.attr in _PROCESSES:
+            return self._is_group(function, node.value)
+        if isinstance(node, ast.Name):
+            held = given_once(function, node.id)
+            return held is not None and self._are_processes(function, held)
+        values = [m for m in self.units.scenario.meanings(function, node) if not _is_none(m[1])]
+        return bool(values) and all(
+            isinstance(value, (ast.Attribute, ast.IfExp)) and self._are_processes(where, value)
+            for where, value in values
+        )
+
+    def torch_exchanges(self, function: Function) -> Iterator[tuple[ast.stmt, ast.Call, str]]:
+        """The calls of torch's own collectives that `function` makes among the DCP ranks."""
+        for statement, calls in function.calls.items():
+            for call in calls:
+                if callee_name(call) in self._exchange_names and self._exchange(function, call):
+                    called = self.units.universe.called(function, call)
+                    module, _, name = called.rpartition(".")
+                    if module in _TORCH:
+                        yield statement, call, name
 
     @cached_property
     def runners(self) -> dict[Function, frozenset[str]]:
@@ -199,7 +234,7 @@ class Variance:
             exchange = self._exchange(function, call)
             if exchange and scenario.can_run(function, statement):
                 found[function] = found.get(function, frozenset()) | {exchange}
-        for name in sorted(self._collectives | self._function_names | _EXCHANGES):
+        for name in sorted(self._collectives | self._function_names | self._exchange_names):
             for site in universe.calls_of(name):
                 exchange = self._exchange(site.function, site.call)
                 if exchange and scenario.can_run(site.function, site.statement):
@@ -370,7 +405,7 @@ class Variance:
     def _variant(self, function: Function, at: Node, node: ast.expr, steps: int) -> Mark | None:
         """What makes `node` differ between ranks; None where nothing is known to."""
         for leaf in self._leaves(function, at, node):
-            if self._is_rank(function, leaf) or self._is_process(function, leaf):
+            if self._tells(function, leaf):
                 return Mark(function, leaf, f"{shorten(leaf)} differs between ranks")
             if self._is_agreed_on(function, leaf):
                 continue
@@ -491,8 +526,30 @@ class Variance:
             return all(isinstance(key, ast.Tuple) for _, _, key in keys)
         return self._bounds.is_decided(function, at, test)
 
-    def _is_rank(self, function: Function, node: ast.expr) -> bool:
-        return role(node) is Part.RANK or self.units.scenario.is_rank(function, node)
+    def _tells(self, function: Function, node: ast.expr) -> bool:
+        """Whether `node` is the rank, or something else that no two ranks have alike."""
+        if role(node) is Part.RANK or self.units.scenario.is_rank(function, node):
+            return True
+        if isinstance(node, ast.Call):
+            return self._is_process(function, node) or (
+                callee_name(node) in self._varying_names
+                and self.units.universe.called(function, node) in self._varying
+            )
+        if not isinstance(node, ast.Attribute):
+            return False
+        if node.attr in self._varying and self._is_group(function, node.value):
+            return True
+        ranks = self.units.universe.program.contract.vocabulary.group_ranks
+        return node.attr in (*self._varying, *ranks) and self._is_wider(function, node.value)
+
+    def _is_wider(self, function: Function, node: ast.expr) -> bool:
+        """Whether `node` is a group that has every DCP rank for a rank of its own."""
+        if isinstance(node, ast.Call):
+            return self.units.universe.called(function, node) in self._wider
+        values = list(self.units.scenario.meanings(function, node))
+        return bool(values) and all(
+            isinstance(value, ast.Call) and self._is_wider(where, value) for where, value in values
+        )
 
     def _leaves(self, function: Function, at: Node, node: ast.expr) -> Iterator[ast.expr]:
         """The names and helpers that a value depends on.
@@ -502,7 +559,7 @@ class Variance:
         if isinstance(node, (ast.Name, ast.Attribute)):
             if isinstance(node, ast.Attribute) and node.attr in _SHAPES:
                 return
-            if self._is_rank(function, node):
+            if self._tells(function, node):
                 yield node
                 return
             if dotted_name(node) is not None:
@@ -512,7 +569,7 @@ class Variance:
             return
         if isinstance(node, ast.Call):
             name = callee_name(node)
-            if self._is_process(function, node):
+            if self._tells(function, node):
                 yield node
                 return
             if name in self._collectives | self._function_names | _EXCHANGES:
@@ -569,6 +626,10 @@ def _told(node: Node, side: Node | bool) -> _Told | None:
 def _asks_for_none(test: ast.Compare) -> bool:
     sides = (test.left, *test.comparators)
     return any(isinstance(side, ast.Constant) and side.value is None for side in sides)
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
 
 
 def _branches(function: Function, statement: object) -> list[ast.If]:
