@@ -51,7 +51,7 @@ def argument_sinks(flow: UnitFlow) -> Iterator[Sink]:
                     continue
                 if not _is_call_of(flow, site.function, site.call, fact):
                     continue
-                statement, call = _written_out(site)
+                statement, call = _written_out(site, fact.argument)
                 passed = _passed(flow, site.function, call, fact)
                 if passed is not None and (passed, fact.unit) not in seen:
                     seen.add((passed, fact.unit))
@@ -60,9 +60,9 @@ def argument_sinks(flow: UnitFlow) -> Iterator[Sink]:
                     yield Sink(site.function, statement, passed, unit, taker, fact.source)
 
 
-def _written_out(site: CallSite) -> tuple[ast.stmt, ast.Call]:
+def _written_out(site: CallSite, argument: str) -> tuple[ast.stmt, ast.Call]:
     """A call with what it passes by `**arguments` in place of that, where this is one mapping that
-    nothing changes; and the statement in which its arguments stand."""
+    is only added to by name; and the statement in which its `argument` stands."""
     function, call = site.function, site.call
     for keyword in call.keywords:
         if keyword.arg is not None or not isinstance(keyword.value, ast.Name):
@@ -70,12 +70,55 @@ def _written_out(site: CallSite) -> tuple[ast.stmt, ast.Call]:
         name = keyword.value.id
         made = given_once(function, name)
         used = function.mentions.get(name, ())
-        if isinstance(made, ast.Dict) and not any(_takes_part(s, name) for s in used):
-            (home,) = (s for s in used if isinstance(s, ast.Assign) and s.value is made)
-            keywords = [k for k in call.keywords if k is not keyword]
-            keywords.append(ast.keyword(None, made))
-            return home, ast.copy_location(ast.Call(call.func, call.args, keywords), call)
+        if made is None:
+            continue
+        homes = (s for s in used if isinstance(s, ast.Assign) and s.value is made)
+        home: ast.stmt = next(homes)
+        written = [(home, entry) for entry in written_keywords(_passing(made))]
+        for statement in used:
+            added = _added(statement, name)
+            if added is not None:
+                written += [(statement, entry) for entry in added]
+            elif _takes_part(statement, name) or _hands_on(statement, name):
+                written.append((statement, ast.keyword(None, keyword.value)))
+        if all(entry.arg for _, entry in written):
+            places = [statement for statement, entry in written if entry.arg == argument]
+            entries = [entry for _, entry in written]
+            if len(places) > 1:
+                continue  # which of them is in force is not asked
+            keywords = [k for k in call.keywords if k is not keyword] + entries
+            made_out = ast.copy_location(ast.Call(call.func, call.args, keywords), call)
+            return (places or [site.statement])[0], made_out
     return site.statement, call
+
+
+def _passing(mapping: ast.expr) -> ast.Call:
+    return ast.Call(ast.Name("dict"), [], [ast.keyword(None, mapping)])
+
+
+def _added(statement: ast.stmt, name: str) -> list[ast.keyword] | None:
+    """What a statement adds to a mapping: `x["name"] = v`, `x.update(name=v)`; None for others."""
+    if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+        target = statement.targets[0]
+        if isinstance(target, ast.Subscript) and dotted_name(target.value) == name:
+            key = target.slice
+            if isinstance(key, ast.Constant) and isinstance(key.value, str):
+                return [ast.keyword(key.value, statement.value)]
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    if isinstance(call, ast.Call) and dotted_name(call.func) == f"{name}.update":
+        if not call.args:
+            return list(written_keywords(call))
+    return None
+
+
+def _hands_on(statement: ast.stmt, name: str) -> bool:
+    """Whether a statement hands a mapping to something that might add to it."""
+    return any(
+        isinstance(given, ast.Name) and given.id == name
+        for node in walk(statement)
+        if isinstance(node, ast.Call)
+        for given in (*node.args, *(k.value for k in node.keywords if k.arg is not None))
+    )
 
 
 def _takes_part(statement: ast.stmt, name: str) -> bool:
