@@ -443,13 +443,16 @@ class Variance:
     def _choosing(self, function: Function, at: Node, given: list[Given]) -> Iterator[Given]:
         """The tests that decide which of several things something was given.
 
-        Not where a collective gave it one of them: that is how ranks come to agree.
+        Not where a collective gave it one of them: that is how ranks come to agree. Nor where one
+        was run on the way to a value, which may tell who has run it and who has yet to.
         """
         if len({ast.dump(value) for _, _, value in given}) < 2:
             return
         if any(self._is_agreed(where, value) for where, _, value in given):
             return
         around = _branches(function, at.statement)
+        if any(self._is_after_one(where, place, around) for where, place, _ in given):
+            return
         for where, place, _ in given:
             for branch in _branches(where, place.statement):
                 if branch not in around:
@@ -465,6 +468,20 @@ class Variance:
                 if callees and all(callee in self.runners for callee in callees):
                     return True
         return False
+
+    def _is_after_one(self, function: Function, place: Node, around: list[ast.If]) -> bool:
+        """Whether a branch around a place, but none of those, runs a collective as well."""
+        inside = {
+            inner
+            for branch in _branches(function, place.statement)
+            if branch not in around
+            for inner in walk(branch)
+        }
+        return any(
+            self._collected(function, node)
+            for node in (function.graph.nodes if inside else ())
+            if node.statement in inside
+        )
 
     def _is_agreed_on(self, function: Function, leaf: ast.expr) -> bool:
         """Whether a variable is handed to a collective that changes it, itself or in a helper."""
@@ -554,7 +571,8 @@ class Variance:
     def _leaves(self, function: Function, at: Node, node: ast.expr) -> Iterator[ast.expr]:
         """The names and helpers that a value depends on.
 
-        Not through shapes, collectives, what runs one, and tests that come out alike everywhere.
+        Not through shapes, collectives, what runs one, objects that are made of them, and tests
+        that come out alike everywhere.
         """
         if isinstance(node, (ast.Name, ast.Attribute)):
             if isinstance(node, ast.Attribute) and node.attr in _SHAPES:
@@ -576,6 +594,8 @@ class Variance:
                 return
             if name in _SHAPES or name in _ASKED_ALIKE:
                 return
+            if self.units.scenario.lookup.built(function, node) is not None:
+                return  # an object that knows the rank may say the same on every rank
             if callees := self.units.universe.callees(function, node):
                 if all(callee in self.runners for callee in callees):
                     return
