@@ -172,9 +172,16 @@ def unbound_calls(flow: UnitFlow) -> Iterator[Unbound]:
                     yield Unbound(site.function, site.statement, site.call, rank, fact)
 
 
+def _names(flow: UnitFlow, function: str) -> frozenset[str]:
+    """Under which names code may import a function: those of its kernel too."""
+    kernels = flow.universe.program.contract.kernels
+    named = (frozenset((kernel.name, *kernel.aliases)) for kernel in kernels)
+    return next((names for names in named if function in names), frozenset((function,)))
+
+
 def _is_call_of(flow: UnitFlow, function: Function, call: ast.Call, fact: KernelArgument) -> bool:
     owner_name, _, name = fact.function.rpartition(".")
-    if flow.universe.called(function, call) == fact.function:
+    if flow.universe.called(function, call) in _names(flow, fact.function):
         return True
     # A method, called on an instance of its class or of one that derives from it.
     if callee_name(call) != name or not isinstance(call.func, ast.Attribute):
