@@ -81,7 +81,7 @@ class Exchanged:
         dotted = dotted_name(value) if value is not None else None
         if dotted is None:
             return None
-        found = self.program.linker.name(accessor.module, dotted, accessor.scopes)
+        found = accessor.named(self.program.linker, dotted)
         return found if isinstance(found, ClassSymbol) else None
 
     @cached_property
