@@ -123,3 +123,13 @@ def shorten(node: ast.AST) -> str:
 @lru_cache(maxsize=4096)
 def _unparsed(node: ast.AST) -> str:
     return " ".join(ast.unparse(node).split())
+
+
+def number(node: ast.expr) -> int | None:
+    """The whole number that is written there."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        inner = number(node.operand)
+        return None if inner is None else -inner
+    if isinstance(node, ast.Constant) and type(node.value) is int:
+        return node.value
+    return None

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from dcplint.contracts.model import Kernel
-from dcplint.facts.expressions import shorten
+from dcplint.facts.expressions import number, shorten
 from dcplint.flow.bases import is_changed
 from dcplint.flow.functions import Function, callee_name
 from dcplint.flow.kernels import Kernels
@@ -114,8 +114,8 @@ def _after(operation: ast.AST, axes: Order) -> Order | None:
         if name == "t":
             return _reversed("T", axes)
         moves = _numbers(operation)
-        if moves is not None and all(-len(axes) <= number < len(axes) for number in moves):
-            return _moved(str(name), axes, [number % len(axes) for number in moves])
+        if moves is not None and all(-len(axes) <= move < len(axes) for move in moves):
+            return _moved(str(name), axes, [move % len(axes) for move in moves])
     return None
 
 
@@ -146,13 +146,5 @@ def _numbers(call: ast.Call) -> list[int] | None:
         return None
     only = call.args[0] if len(call.args) == 1 else None
     given = only.elts if isinstance(only, (ast.Tuple, ast.List)) else call.args
-    found = [_number(node) for node in given]
-    return None if None in found else [number for number in found if number is not None]
-
-
-def _number(node: ast.expr) -> int | None:
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        number = _number(node.operand)
-        return None if number is None else -number
-    value = node.value if isinstance(node, ast.Constant) else None
-    return value if type(value) is int else None
+    found = [number(node) for node in given]
+    return None if None in found else [move for move in found if move is not None]

@@ -11,7 +11,7 @@ import ast
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from dcplint.facts.expressions import dotted_name
+from dcplint.facts.expressions import dotted_name, number
 from dcplint.flow.conditions import Known, dumped
 from dcplint.flow.dataclasses import field_default
 from dcplint.flow.definitions import bindings
@@ -20,7 +20,7 @@ from dcplint.flow.graph import Edge, Node
 from dcplint.flow.lookup import Lookup
 from dcplint.flow.types import attribute_settings, classes_of
 from dcplint.flow.universe import Universe
-from dcplint.program.guards import Guards, mirrored, number
+from dcplint.program.guards import Guards, mirrored
 from dcplint.program.symbols import ClassSymbol
 
 _DEPTH = 8

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
 from dcplint.contracts.model import Vocabulary
-from dcplint.facts.expressions import dotted_name
+from dcplint.facts.expressions import dotted_name, number
 
 _ON = tuple(range(2, 65))  # the world sizes that stand for "DCP is on" when a test is evaluated
 _OFF = (1,)
@@ -239,16 +239,6 @@ def _uncertain_blocks(node: ast.stmt) -> Iterator[list[ast.stmt]]:
             yield getattr(node, name, [])
         for handler in getattr(node, "handlers", []):
             yield handler.body
-
-
-def number(node: ast.expr) -> int | None:
-    """The whole number that is written there."""
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        inner = number(node.operand)
-        return None if inner is None else -inner
-    if isinstance(node, ast.Constant) and type(node.value) is int:
-        return node.value
-    return None
 
 
 def mirrored(operator: ast.cmpop) -> ast.cmpop:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
+from dcplint.facts.expressions import number
 from dcplint.flow.definitions import definitions
 from dcplint.flow.functions import Function, callee_name
 from dcplint.flow.graph import Node
-from dcplint.program.guards import compare, mirrored, number
+from dcplint.program.guards import compare, mirrored
 from dcplint.units.flow import UnitFlow
 from dcplint.units.lattice import LENGTHS, Value
 from dcplint.units.operations import KEEPING, MOVING, READING, operands

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from dcplint.facts.expressions import number
 from dcplint.flow.functions import Function, callee_name
 from dcplint.flow.graph import Node
 from dcplint.units.flow import UnitFlow
@@ -85,7 +86,7 @@ def _moves(name: str, given: list[ast.expr]) -> bool:
         return not given
     only = given[0] if len(given) == 1 else None
     listed = only.elts if isinstance(only, (ast.Tuple, ast.List)) else given
-    places = [_number(node) for node in listed]
+    places = [number(node) for node in listed]
     if None in places or len(places) < 2:
         return False
     if name == "permute":
@@ -111,11 +112,3 @@ def _is_new_axis(index: ast.expr) -> bool:
 
 def _is_one(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value == 1
-
-
-def _number(node: ast.expr) -> int | None:
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        number = _number(node.operand)
-        return None if number is None else -number
-    value = node.value if isinstance(node, ast.Constant) else None
-    return value if type(value) is int else None
