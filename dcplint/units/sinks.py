@@ -18,7 +18,8 @@ from dcplint.flow.functions import (
     given_once,
     written_keywords,
 )
-from dcplint.flow.types import classes_of
+from dcplint.flow.listing import Classes
+from dcplint.flow.types import classes_of, narrowed
 from dcplint.program.symbols import ClassSymbol
 from dcplint.source.location import Tree
 from dcplint.source.tree import walk
@@ -49,7 +50,7 @@ def argument_sinks(flow: UnitFlow) -> Iterator[Sink]:
             for site in chain(calls, flow.universe.launches_of(spelling)):
                 if site.function.module.tree is not Tree.PROJECT:
                     continue
-                if not _is_call_of(flow, site.function, site.call, fact):
+                if not _is_call_of(flow, site, fact):
                     continue
                 statement, call = _written_out(site, fact.argument)
                 passed = _passed(flow, site.function, call, fact)
@@ -168,7 +169,7 @@ def unbound_calls(flow: UnitFlow) -> Iterator[Unbound]:
                     continue
                 if fact.position is not None and fact.position < len(site.call.args):
                     continue
-                if _is_call_of(flow, site.function, site.call, fact):
+                if _is_call_of(flow, site, fact):
                     yield Unbound(site.function, site.statement, site.call, rank, fact)
 
 
@@ -179,7 +180,8 @@ def _names(flow: UnitFlow, function: str) -> frozenset[str]:
     return next((names for names in named if function in names), frozenset((function,)))
 
 
-def _is_call_of(flow: UnitFlow, function: Function, call: ast.Call, fact: KernelArgument) -> bool:
+def _is_call_of(flow: UnitFlow, site: CallSite, fact: KernelArgument) -> bool:
+    function, call = site.function, site.call
     owner_name, _, name = fact.function.rpartition(".")
     if flow.universe.called(function, call) in _names(flow, fact.function):
         return True
@@ -188,14 +190,20 @@ def _is_call_of(flow: UnitFlow, function: Function, call: ast.Call, fact: Kernel
         return False
     receiver = call.func.value
     if isinstance(receiver, ast.Call) and dotted_name(receiver.func) == "super" and function.owner:
-        owners = frozenset({function.owner})
+        owners: Classes = (function.owner,)
     else:
-        owners = frozenset(classes_of(flow.universe, function, receiver))
+        owners = _classes(flow, function, site.statement, receiver)
     return any(
         entry.dotted == owner_name
         for owner in owners
         for entry in flow.universe.program.mro(owner).classes
     )
+
+
+def _classes(flow: UnitFlow, function: Function, statement: ast.stmt, node: ast.expr) -> Classes:
+    """The classes of what `statement` speaks of, as tests before it tell, or what it was given."""
+    tested = narrowed(flow.universe, function, statement, node)
+    return tested or classes_of(flow.universe, function, node)
 
 
 def _passed(
@@ -244,7 +252,8 @@ def _replaced(flow: UnitFlow, fact: Length) -> Iterator[Sink]:
         passed = next((k.value for k in site.call.keywords if k.arg == fact.name), None)
         if passed is None or site.function.module.tree is not Tree.PROJECT:
             continue
-        if any(_carries(flow, site.function, r, fact) for r in operands(site.call)[:2]):
+        records = operands(site.call)[:2]
+        if any(_carries(flow, site.function, site.statement, r, fact) for r in records):
             yield _field_sink(site.function, site.statement, passed, fact)
 
 
@@ -257,13 +266,15 @@ def _assigned(flow: UnitFlow, fact: Length) -> Iterator[Sink]:
             for target in targets:
                 if not isinstance(target, ast.Attribute) or target.attr != fact.name:
                     continue
-                if _carries(flow, function, target.value, fact):
+                if _carries(flow, function, statement, target.value, fact):
                     assert isinstance(statement, ast.Assign)
                     yield _field_sink(function, statement, statement.value, fact)
 
 
-def _carries(flow: UnitFlow, function: Function, node: ast.expr, fact: Length) -> bool:
-    owners = classes_of(flow.universe, function, node)
+def _carries(
+    flow: UnitFlow, function: Function, statement: ast.stmt, node: ast.expr, fact: Length
+) -> bool:
+    owners = _classes(flow, function, statement, node)
     return any(
         entry.dotted == fact.record
         for owner in owners
