@@ -140,10 +140,15 @@ def command(
             if repro:
                 return _show_runs(pool, [template])
             try:
-                names = pool.describe(target, template.world_size)["probes"]
+                described = pool.describe(target, template.world_size)
             except PoolError as error:
                 raise UserError(f"{target} cannot be run: {error}") from error
+            if described["lacking"]:
+                raise UserError(f"{target} cannot be run here: {described['lacking']}")
+            names = described["probes"]
             chosen = [n for n in names if only is None or only(n)]
+            if not chosen:
+                raise UserError(f"no probe is left to run; there are {', '.join(names)}")
             return _show_runs(pool, [replace(template, probe=n) for n in chosen])
         progress = _Progress(len(report.findings), quiet)
         places = tuple(dict.fromkeys(_places(paths or (Path(),))))
@@ -295,7 +300,7 @@ def _table(report: Report, settled: list[Settled], given: tuple[str, ...]) -> It
     widths = [max(len(row[i]) for row in rows) for i in range(3)]
     for row in rows:
         cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
-        yield "  ".join([*cells, row[3]])
+        yield printable("  ".join([*cells, row[3]]))
     for verdict in ("confirmed", "refuted", "inconclusive"):
         count = sum(s.confirmation.verdict.value == verdict for s in settled)
         yield f"{count} {verdict}"
@@ -321,5 +326,5 @@ def _show_runs(pool: Pool, jobs: list[Job]) -> int:
         if worst is None and run.remark is not None:
             said += f"; {run.remark.signal.value}: {run.remark.detail}"
         name = f"{worst.signal.value}: " if worst else ""
-        output.print_lines([f"{run.probe:18}  {run.execution.value:12}  {name}{said}"])
+        output.print_lines([printable(f"{run.probe:18}  {run.execution.value:12}  {name}{said}")])
     return int(bad)

@@ -153,6 +153,29 @@ def test_a_backend_can_be_probed_without_a_finding(capsys: pytest.CaptureFixture
     target = "dcplint.harness.control:GQABackend"
     assert _run("--backend", target, "-q", "--probe", "single-rank") == 0
     assert capsys.readouterr().out.split() == ["single-rank", "interpreted", "right"]
+    assert _run("--backend", target, "-q", "--probe", "no-such") == 2
+    said = capsys.readouterr().err
+    assert said.startswith("error: no probe is left to run; there are ragged-")
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("started")
+def test_what_keeps_a_backend_from_being_probed_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text("raise ImportError('no foo')\n")
+    assert _run("--backend", f"{file}:Mine", "-q") == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"error: {file}:Mine cannot be run") and "no foo" in said
+    file.write_text(
+        "from dcplint.harness.control import GQABackend\n\n\n"
+        "class Mine(GQABackend):\n    @staticmethod\n    def get_builder_cls():\n"
+        "        raise RuntimeError('two\\nlines')\n"
+    )
+    assert _run("--backend", f"{file}:Mine", "-q", "--probe", "single-rank") == 1
+    said = capsys.readouterr().out
+    assert said.count("\n") == 1 and "two\\nlines" in said
 
 
 @pytest.mark.parametrize("repro", ["nonsense", "a:b:c", "p:4:float32:cpu:emulated:1:m:C"])
