@@ -84,12 +84,13 @@ _seen: Seen | None = None
 
 
 @contextmanager
-def remembering() -> Iterator[Seen]:
-    """Have what is read in the block remembered."""
+def remembering(wanted: bool = True) -> Iterator[Seen]:
+    """Have what is read in the block remembered, if that is wanted: it takes time."""
     global _seen
-    before, _seen = _seen, Seen()
+    seen = Seen()
+    before, _seen = _seen, seen if wanted else None
     try:
-        yield _seen
+        yield seen
     finally:
         _seen = before
 

@@ -133,7 +133,7 @@ def _start(work: Callable[[T], R], tasks: Sequence[T], queue: _Queue, end: int) 
         return pid, reading
     try:
         os.close(reading)
-        with disk.remembering() as seen:
+        with disk.remembering(disk.is_remembering()) as seen:
             done = _work_off(work, tasks, queue, end)
         with os.fdopen(writing, "wb") as file:
             pickle.dump((done, seen), file, pickle.HIGHEST_PROTOCOL)

@@ -175,17 +175,16 @@ def command(
         raise UserError(str(error)) from error
     if watch:
         _watch(paths, packs, baseline)
-    with disk.remembering() as seen:
+    edits = fix or diff or add_ignore is not None
+    # What is said to a file, about an editor's text, about time or fixes is worked out anew.
+    keeps = args is not None and not (no_cache or stdin or output_file or verbose or edits)
+    with disk.remembering(keeps) as seen:
         config = find_config(paths, catalogue)
         if force_exclude and config.path:
             folder = config.path.parent
             paths = tuple(path for path in paths if not is_excluded(folder, config.exclude, path))
             if not paths:
                 return 0
-        # What is said to a file, about an editor's text, about time or fixes is worked out anew.
-        keeps = args is not None and not (no_cache or stdin or output_file or verbose)
-        edits = fix or diff or add_ignore is not None
-        keeps = keeps and not edits
         directory = str(cache_dir or config.cache_dir or cache.default_directory() or "")
         if keeps and config.cache_dir and not cache_dir:
             # Nobody could look there before the configuration was read.
