@@ -47,7 +47,8 @@ topology) is another quantity; `num_tokens` may count a batch's rows, so that on
 A formula without the interleave size is left alone where its module, a class above its own, the
 backend that names it, a plugin's platform, a caller or a function called for nothing else tests
 that size at all, whatever the test is for; that two of them are alike, and what is computed of it,
-is no such test.
+is no such test, nor is one, elsewhere in the module or in a function called for nothing else, that
+is made only where something holds which has nothing to do with context parallelism.
 """
 
 from __future__ import annotations

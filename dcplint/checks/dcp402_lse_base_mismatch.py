@@ -4,7 +4,8 @@
 An impl that owes an LSE, whose class says that it is a natural logarithm (or keeps the engine's
 default, which says so) while the kernel that it comes from gives base 2, or the reverse; and a
 merge that is told one base while its LSE comes from a kernel that gives the other, or while the
-class states the other. A multiplication by ln 2 or log2 e on the way counts.
+class states the other. A multiplication by ln 2 or log2 e on the way counts. And a function that is
+told the base and merges by another one without passing it on.
 
 ## Why it breaks
 A merge weighs each shard by `exp(lse_r - lse)`. With the wrong base every weight is raised to a
@@ -73,10 +74,11 @@ from dcplint.facts.expressions import shorten
 from dcplint.facts.positions import position
 from dcplint.findings.model import Evidence, Finding, Role, Severity
 from dcplint.flow.bases import Based, Bases
-from dcplint.flow.merging import Merge, merges
+from dcplint.flow.merging import Merge, merges, untold
 from dcplint.flow.outputs import Owed
 from dcplint.program.attributes import Kind, Resolution
 from dcplint.program.symbols import ClassSymbol
+from dcplint.source.location import Tree
 
 RULE = Rule(
     code="DCP402",
@@ -85,7 +87,6 @@ RULE = Rule(
     severity=Severity.ERROR,
     since="0.1.0",
     probe="the LSE of each shard against the oracle's, in base e and in base 2",
-    follows=False,
 )
 
 _SPOKEN = {True: "a natural logarithm", False: "base 2"}
@@ -119,6 +120,21 @@ def check(context: Context) -> Iterator[Finding]:
                 for finding in _told_wrong(context, symbol, merge):
                     told.add(merge.stated)
                     yield finding
+    merging = context.outputs.kernels.described("merges")
+    for name in sorted({term.base for term in merging if term.base}):
+        yield from _not_passed_on(context, name)
+
+
+def _not_passed_on(context: Context, name: str) -> Iterator[Finding]:
+    for found in untold(context.fields.universe, name):
+        function = found.function
+        if function.module.tree is Tree.PROJECT:
+            yield RULE.finding(
+                f"`{function.qualname}` is told `{name}` and does not pass it on to "
+                f"`{found.callee.qualname}`, which merges by its default, {shorten(found.default)}",
+                context.program.location(function.module, position(found.call)),
+                symbol=function.qualname,
+            )
 
 
 def _declared(context: Context, symbol: ClassSymbol, name: str | None) -> _Declared | None:

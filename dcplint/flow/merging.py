@@ -10,11 +10,12 @@ from dcplint.contracts.model import Term
 from dcplint.facts.expressions import dotted_name
 from dcplint.flow.bases import Based, Bases, is_scaled
 from dcplint.flow.dispatch import receiver_name
-from dcplint.flow.functions import Function, callee_name, default, written_keywords
+from dcplint.flow.functions import Function, argument, callee_name, default, written_keywords
 from dcplint.flow.graph import Role
 from dcplint.flow.mappings import may_pass
 from dcplint.flow.origins import Frame, Origin
 from dcplint.flow.outputs import OutputFlow
+from dcplint.flow.universe import Universe
 from dcplint.program.symbols import ClassSymbol
 
 Use = tuple[Function, ast.stmt, ast.Call]
@@ -59,6 +60,53 @@ def merges(flow: OutputFlow, symbol: ClassSymbol) -> Iterator[Merge]:
             origins = [origin for use in merging.uses for origin in operands(flow, symbol, use)]
             based = tuple(Bases(flow.kernels, flow.scenario.lookup).of(origins))
             yield Merge(teller, call, natural, based, any(is_scaled(o.done) for o in origins))
+
+
+@dataclass(frozen=True, slots=True)
+class Untold:
+    """A call by a function that is told a base, of another one that then goes by its `default`."""
+
+    function: Function
+    call: ast.Call
+    callee: Function
+    default: ast.expr
+
+
+def untold(universe: Universe, name: str) -> Iterator[Untold]:
+    """Where the base that a merge is told is not passed on.
+
+    name: the parameter that says it, of both functions. One that looks at it itself may have
+    converted the LSE.
+    """
+    for function in universe.mentioning(name):
+        if name not in function.parameters or _looks_at(function, name):
+            continue
+        for statement, made in function.calls.items():
+            for call in made:
+                callees = universe.callees(function, call, statement)
+                kept = [_kept_default(callee, call, name) for callee in callees]
+                if kept and all(kept) and kept[0] is not None:
+                    yield Untold(function, call, callees[0], kept[0])
+
+
+def _looks_at(function: Function, name: str) -> bool:
+    """Whether it does anything with a parameter but pass it on."""
+    passed = {
+        id(given)
+        for made in function.calls.values()
+        for call in made
+        for given in (*call.args, *(keyword.value for keyword in call.keywords))
+    }
+    return any(
+        isinstance(node, ast.Name) and node.id == name and id(node) not in passed
+        for nodes in function.own_nodes.values()
+        for node in nodes
+    )
+
+
+def _kept_default(callee: Function, call: ast.Call, name: str) -> ast.expr | None:
+    kept = default(callee, name) if name in callee.parameters else None
+    return kept if argument(callee, call, name) is kept else None
 
 
 def mergings(flow: OutputFlow, symbol: ClassSymbol, terms: tuple[Term, ...]) -> Iterator[Merging]:

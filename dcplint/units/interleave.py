@@ -18,10 +18,10 @@ from dcplint.flow.universe import Universe
 from dcplint.program.symbols import ClassSymbol, Module
 from dcplint.source.tree import children, walk
 from dcplint.units.expressions import Written
-from dcplint.units.roles import Role, role
+from dcplint.units.roles import Role, is_block_size, role
 
 _WORD = "interleave"
-_BLOCK_SIZE = re.compile(r"(\w+_)?(block|page)_size", re.IGNORECASE)
+_LAYOUT = re.compile(r"(?:\A|_)[dp]?cp(?:_|\Z)|context_parallel", re.IGNORECASE)
 _SAYING = frozenset({"logger", "logging", "warnings", "print"})
 _DEALT = (Role.LENGTH, Role.INDEX)  # what a formula turns into this rank's part of it
 _VALID = {ast.Gt: 0, ast.GtE: 1, ast.LtE: 0, ast.Lt: 1}  # of every interleave size, or of none
@@ -65,9 +65,11 @@ class Interleaving:
     def _is_tested(self, function: Function) -> bool:
         module = function.module
         if module not in self._modules:
-            self._modules[module] = self._tests(self._functions_of(module))
+            self._modules[module] = self._tests(self._functions_of(module), partly=False)
         owner = function.owner
-        if self._modules[module] or (owner is not None and self.is_tested_by(owner)):
+        if self._modules[module] or self._tests([function]):
+            return True
+        if owner is not None and self.is_tested_by(owner):
             return True
         return any(
             self._tests(self._methods(other))
@@ -106,22 +108,26 @@ class Interleaving:
             if entry[0] is module:
                 yield from self.universe.functions_of(index)[:1]
 
-    def _tests(self, functions: Iterable[Function], helpers: bool = True) -> bool:
+    def _tests(
+        self, functions: Iterable[Function], helpers: bool = True, partly: bool = True
+    ) -> bool:
         """Whether a function tests the size, or hands it to something that may refuse it.
 
-        helpers: whether what it calls for nothing else may do so in its place.
+        helpers: whether what it calls for nothing else may do so in its place. partly: whether a
+        test counts that is made only where something else holds; it may be the formula's own case.
         """
         looking = tuple(functions)
         kept: set[str] = set()  # attributes that hold it
         while True:
             before = len(kept)
             for function in looking:
-                if self._looks(function, kept):
+                if self._looks(function, kept, partly):
                     return True
             if len(kept) == before:
                 return helpers and any(map(self._asks_another, looking))
 
-    def _looks(self, function: Function, kept: set[str]) -> bool:
+    def _looks(self, function: Function, kept: set[str], partly: bool) -> bool:
+        """Whether a function tests the size. partly: see `_tests`."""
         names: set[str] = set()
         text = self.universe.written(function)
         if _WORD not in text.lower() and not any(name in text for name in kept):
@@ -134,17 +140,21 @@ class Interleaving:
                 if isinstance(node, (ast.Assign, ast.AnnAssign, ast.NamedExpr)) and node.value:
                     if self._holds(function, node.value, names, kept):
                         _keep(node, names, kept)
-        return any(
-            self._holds(function, test, names, kept)
+        tests = (
+            test
             for node in nodes
             for test in _tested(node)
             if not isinstance(node, ast.Expr) or self._may_refuse(function, node.value)
         )
+        if not partly:
+            partial = {part for node in nodes for part in _partial(node)}
+            tests = (test for test in tests if test not in partial)
+        return any(self._holds(function, test, names, kept) for test in tests)
 
     def _asks_another(self, function: Function) -> bool:
         """Whether a statement does nothing but call a function that tests the size."""
         return any(
-            self._tests(callees, helpers=False)
+            self._tests(callees, helpers=False, partly=False)
             for statement, calls in function.calls.items()
             for call in calls
             if isinstance(statement, ast.Expr) and statement.value is call
@@ -158,8 +168,15 @@ class Interleaving:
         return frozenset(e.facts.name for e in self.universe.entries if _WORD in e.text.lower())
 
     def _may_refuse(self, function: Function, call: ast.expr) -> bool:
-        """Whether what a call runs may test the size: what takes it by another name may."""
+        """Whether what a call runs may test the size: what takes it by another name may.
+
+        What is told the rank as well computes with both.
+        """
         assert isinstance(call, ast.Call)
+        if any(
+            role(given) is Role.RANK for given in (*call.args, *(k.value for k in call.keywords))
+        ):
+            return False
         run = self.universe.callees(function, call)
         return not run or any(map(self._judges, run))
 
@@ -177,7 +194,7 @@ class Interleaving:
             return False
         if isinstance(node, ast.Compare):
             sides = (node.left, *node.comparators)
-            if any(map(_is_block_size, sides)):
+            if any(map(is_block_size, sides)):
                 return False  # that it is as large as a block does not make it 1
             if _is_of_all(node) or all(self._holds(function, s, names, kept) for s in sides):
                 return False  # that two of them are one says nothing of which
@@ -295,8 +312,20 @@ def _tested(node: ast.AST) -> Iterator[ast.expr]:
             yield from (*node.value.args, *(k.value for k in node.value.keywords))
 
 
-def _is_block_size(node: ast.expr) -> bool:
-    return _BLOCK_SIZE.fullmatch((dotted_name(node) or "").rpartition(".")[2]) is not None
+def _partial(node: ast.AST) -> Iterator[ast.AST]:
+    """What is asked only where something holds that has nothing to do with context parallelism."""
+    if isinstance(node, ast.BoolOp) and not _is_of_layout(node):
+        yield from walk(node)
+    elif isinstance(node, ast.If) and not _is_of_layout(node.test):
+        yield from (inner for part in (*node.body, *node.orelse) for inner in walk(part))
+
+
+def _is_of_layout(test: ast.expr) -> bool:
+    """Whether a test, or each of those that have to hold, is about context parallelism."""
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
+        return all(map(_is_of_layout, test.values))
+    names = (getattr(node, "id", getattr(node, "attr", "")) for node in walk(test))
+    return any(_is_named(name) or _LAYOUT.search(name) for name in names)
 
 
 def _is_of_all(node: ast.Compare) -> bool:

@@ -18,13 +18,14 @@ from operator import attrgetter
 from dcplint.flow.functions import callee_name
 from dcplint.source.tree import children, walk
 from dcplint.units.evaluate import NotArithmetic, Value, arithmetic, is_comparison
-from dcplint.units.roles import Role, role
+from dcplint.units.roles import Role, is_block_size, role
 
 _LENGTHS = (*range(25), 48, 63, 64, 65)
 _SIZES = (2, 3, 4, 8)
 _INTERLEAVES = (1, 2, 16)
 _NEEDED = frozenset({Role.LENGTH, Role.SIZE, Role.RANK})
 _RATIOS = (2, 4)
+_CHUNKS = (1, 4)  # in a block
 _MOST = 120  # nodes of an expression worth evaluating
 
 
@@ -45,6 +46,7 @@ class Point:
     rank: int
     interleave: int
     ratio: int = 1
+    block: int = 1
 
     @property
     def entries(self) -> frozenset[int]:
@@ -83,6 +85,7 @@ VALUES: Mapping[Role, Value[Point]] = {
     Role.RANK: attrgetter("rank"),
     Role.INTERLEAVE: attrgetter("interleave"),
     Role.RATIO: attrgetter("ratio"),
+    Role.BLOCK: attrgetter("block"),
 }
 """The value of each part in a case."""
 
@@ -223,6 +226,8 @@ class OwnerExample:
     def __str__(self) -> str:
         p = self.point
         case = f"i={p.length}, N={p.size}, I={p.interleave}"
+        if p.block != 1:
+            case += f", B={p.block}"
         return f"{case}: rank {self.value}, should be rank {p.owner}"
 
 
@@ -241,18 +246,30 @@ def is_cap(node: ast.expr) -> bool:
 def wrong_owner(node: ast.expr) -> OwnerExample | None:
     """The smallest case in which `node`, the owner of a token at interleave size 1, is not it.
 
-    None for what is right, and for what is meant as something else.
+    None for what is right, and for what is meant as something else. A block may go into it, of
+    which a rank holds whole chunks: then that of the token is the same one in each block.
     """
-    found = _read(node, {Role.INDEX, Role.SIZE}, {Role.INTERLEAVE})
+    found = _read(node, {Role.INDEX, Role.SIZE}, {Role.INTERLEAVE, Role.BLOCK})
+    if found is None:
+        return None
+    chunks = _CHUNKS if Role.BLOCK in found.parts else ()
     try:
-        if found is None or any(found.at(p) != p.owner for p in points((1,))):
+        if any(found.at(p) != p.owner for p in _in_blocks((1,), chunks)):
             return None
-        for point in points():
+        for point in _in_blocks(_INTERLEAVES, chunks):
             if found.at(point) != point.owner:
                 return OwnerExample(point, found.at(point))
     except NotArithmetic:
         return None
     return None
+
+
+def _in_blocks(interleaves: tuple[int, ...], chunks: tuple[int, ...]) -> Iterator[Point]:
+    """The cases of an enumeration, with blocks of so many chunks; without any, as they are."""
+    for point in points(interleaves):
+        yield from (replace(point, block=point.interleave * count) for count in chunks)
+        if not chunks:
+            yield point
 
 
 def _candidates(node: ast.expr) -> set[int]:
@@ -302,6 +319,8 @@ def _read(node: ast.expr, needed: Set[Role], allowed: Set[Role]) -> Formula | No
         if count > _MOST:
             return None
         part = role(inner) if isinstance(inner, ast.expr) else None
+        if Role.BLOCK in allowed and isinstance(inner, ast.expr) and is_block_size(inner):
+            part = Role.BLOCK
         if part is None:
             waiting += children(inner)
         else:

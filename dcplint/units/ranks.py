@@ -22,7 +22,7 @@ from dcplint.flow.universe import Universe
 from dcplint.flow.values import element_of, unpacked
 from dcplint.program.symbols import ClassSymbol
 from dcplint.units.dealt import Dealt
-from dcplint.units.roles import RANK, SIZE, role
+from dcplint.units.roles import RANK, SIZE, Role, role
 
 _RENAMED = re.compile(r"(\w+)[ \t]*(?::[^=\n]*)?=[ \t]*(?:[\w.]+\.)?\Z")  # up to the old name
 _BEFORE = re.compile(r"[(,]\s*(?:[\w.]+\.)?\Z")  # of a positional argument
@@ -56,9 +56,7 @@ class Ranks:
 
         pattern: what their text must match.
         """
-        ranks = self.universe.program.contract.vocabulary.ranks
-        words = dict.fromkeys(word for rank in ranks for word in (rank, rank.upper()))
-        found = [f for word in words for f in self.universe.mentioning(word, pattern)]
+        found = [f for word in self._words for f in self.universe.mentioning(word, pattern)]
         found += [
             f for f in self._held if pattern is None or pattern.search(self.universe.written(f))
         ]
@@ -89,7 +87,18 @@ class Ranks:
                         found[said] = SIZE
         return found
 
+    @cached_property
+    def _words(self) -> Mapping[str, None]:
+        """What the pack calls the rank, in kernels too."""
+        ranks = self.universe.program.contract.vocabulary.ranks
+        return dict.fromkeys(word for rank in ranks for word in (rank, rank.upper()))
+
     # Where names that hold something are handed on to others
+
+    def _is_told(self, name: str) -> bool:
+        """Whether a name tells by itself what it is, and whoever has the rank by it is known."""
+        part = role(ast.Name(name))
+        return part is not None and (part is not Role.RANK or name in self._words)
 
     @cached_property
     def _held(self) -> dict[Function, set[str]]:
@@ -100,7 +109,7 @@ class Ranks:
             if name not in known:
                 known.add(name)
                 found = self._handed_on(function, name)
-                queue += (place for place in found if role(ast.Name(place[1])) is None)
+                queue += (place for place in found if not self._is_told(place[1]))
             if len(queue) > _MOST:
                 break
         return held
@@ -113,8 +122,22 @@ class Ranks:
             yield from ((f, getter) for f in self.universe.mentioning(getter))
         for word in (*vocabulary.ranks, *vocabulary.sizes):
             for index in self.universe.containing(word):
-                if any(_is_renamed(self.universe.entries[index].text, word)):
+                if any(self._is_renamed(self.universe.entries[index].text, word)):
                     yield from ((f, word) for f in self.universe.functions_of(index))
+
+    def _is_renamed(self, text: str, word: str) -> Iterator[bool]:
+        """Whether each occurrence of `word` is given to a name that may not say what it is.
+
+        A positional argument goes to a parameter that is called anything.
+        """
+        at = text.find(word)
+        while at >= 0:
+            before = _RENAMED.search(text, text.rfind("\n", 0, at) + 1, at)
+            if before is not None:
+                yield not self._is_told(before[1])
+            elif _AFTER.match(text, at + len(word)):
+                yield _BEFORE.search(text, max(at - _FAR, 0), at) is not None
+            at = text.find(word, at + 1)
 
     def _handed_on(self, function: Function, name: str) -> Iterator[Place]:
         for statement in function.mentions.get(name, ()):
@@ -199,21 +222,6 @@ def _last(node: ast.AST) -> str:
     if isinstance(node, ast.Attribute):
         return node.attr
     return (dotted_name(node) or "") if isinstance(node, ast.Name) else ""
-
-
-def _is_renamed(text: str, word: str) -> Iterator[bool]:
-    """Whether each occurrence of `word` is given to a name that may not say what it is.
-
-    A positional argument goes to a parameter that is called anything.
-    """
-    at = text.find(word)
-    while at >= 0:
-        before = _RENAMED.search(text, text.rfind("\n", 0, at) + 1, at)
-        if before is not None:
-            yield role(ast.Name(before[1])) is None
-        elif _AFTER.match(text, at + len(word)):
-            yield _BEFORE.search(text, max(at - _FAR, 0), at) is not None
-        at = text.find(word, at + 1)
 
 
 def _assigned(function: Function, statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:

@@ -19,6 +19,7 @@ _RANK = re.compile(r"(attn_)?(d?cp|total_cp)_rank", re.I)
 _INTERLEAVE = re.compile(r"((d?cp|kv_cache|cp_kv_cache)_)*interleave(_size)?", re.I)
 _RATIO = re.compile(r"(\w+_)?(compress(ion)?_?)?ratio", re.I)
 _LENGTH = frozenset({"len", "lens", "length", "lengths", "seqlen", "seqlens", "tokens"})
+_BLOCK = re.compile(r"(\w+_)?(block|page)_size", re.I)
 _NUMBERED = frozenset({"idx", "index", "indices"})
 _INDEX = frozenset({"pos", "position", "positions", "slot", "slots"})
 _OTHER = frozenset(
@@ -44,6 +45,7 @@ class Role(enum.Enum):
     INTERLEAVE = "I"
     INDEX = "i"
     RATIO = "k"  # how many tokens one entry of a compressed cache stands for
+    BLOCK = "B"  # how many tokens one rank holds of a block; see `is_block_size`
 
 
 def role(node: ast.expr) -> Role | None:
@@ -53,6 +55,14 @@ def role(node: ast.expr) -> Role | None:
         return None
     owner, _, name = dotted.rpartition(".")
     return _named(owner.rpartition(".")[2] if name in SIDES else name)
+
+
+def is_block_size(node: ast.expr) -> bool:
+    """Whether a name or an attribute is called like the size of a block.
+
+    It plays a part beside places only: kernels call the sizes of their tiles so too.
+    """
+    return _BLOCK.fullmatch((dotted_name(node) or "").rpartition(".")[2]) is not None
 
 
 @cache

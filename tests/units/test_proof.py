@@ -128,6 +128,10 @@ CAPS = {
 OWNERS = {
     "positions % dcp_size": "i=1, N=2, I=2: rank 1, should be rank 0",
     "slots - slots // CP_SIZE * CP_SIZE": "i=1, N=2, I=2: rank 1, should be rank 0",
+    "positions % (block_size * dcp_size) % dcp_size": "i=1, N=2, I=2, B=2: rank 1, should be rank 0",
+    "positions % (KV_BLOCK_SIZE * CP_SIZE) // I0 % CP_SIZE": None,
+    "positions // page_size % dcp_size": None,  # blocks dealt out whole
+    "positions % page_size % dcp_size": None,
     "positions // I0 % dcp_size": None,
     "(pos % (dcp_size * I0)) // I0": None,
     "positions // dcp_size": None,  # meant as something else
