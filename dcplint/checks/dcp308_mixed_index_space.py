@@ -39,9 +39,9 @@ The backend's slot mapping, over interleave sizes, against the owner of each tok
 
 ## Known limits
 Its name, or what every caller passes, tells a place from other numbers; block and page numbers,
-whose layout is the block's, are left alone. Of a slot mapping only the owner is checked. An owner without the interleave size is left alone
-where somebody tests that size, as for DCP303. Lengths may stay global where DCP has been refused
-by what the test reads.
+whose layout is the block's, are left alone. Of a slot mapping only the owner is checked. An owner
+without the interleave size is left alone where somebody tests that size, as for DCP303. Lengths may
+stay global where DCP has been refused by what the test reads.
 """
 
 from __future__ import annotations

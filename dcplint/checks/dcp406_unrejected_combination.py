@@ -7,7 +7,8 @@ An impl that may run under DCP and
   mentions it,
 - or whose DCP branch fixes `causal=True` where the code beside it passes what the batch says,
 - or which passes the DCP rank to a kernel that takes no interleave size, and states the capability
-  of serving several query tokens with an interleave above 1.
+  of serving several query tokens with an interleave above 1, or whose metadata builder tells its
+  base that decodes have several query tokens, while neither looks at the interleave size.
 
 What a constructor of the impl or of its metadata builder refuses is left out.
 
@@ -67,13 +68,14 @@ from collections.abc import Callable, Iterator
 
 from dcplint.checks import capability_evidence
 from dcplint.checks.base import Context, Rule
+from dcplint.contracts.model import Kernel
 from dcplint.facts.expressions import shorten
 from dcplint.facts.positions import position
 from dcplint.findings.model import Evidence, Finding, Role, Severity
 from dcplint.flow.branches import Branch
 from dcplint.flow.calls import Call, given_names, is_same_kernel
 from dcplint.flow.clauses import Literal
-from dcplint.flow.functions import callee_name
+from dcplint.flow.functions import Function, callee_name
 from dcplint.flow.mappings import keywords
 from dcplint.program.attributes import Kind
 from dcplint.program.symbols import ClassSymbol
@@ -163,10 +165,30 @@ def _is_true(node: ast.expr | None) -> bool:
 
 
 def _interleaved(context: Context, symbol: ClassSymbol) -> Iterator[tuple[object, Finding]]:
-    """Promises about the interleave that the class's own kernel call cannot keep."""
-    outputs, program = context.outputs, context.program
-    lookup = outputs.scenario.lookup
-    described = {k for k in context.contract.kernels if k.rank and k.promise}
+    """What is said of several query tokens that the class's own kernel call cannot keep."""
+    interleaving = Interleaving(context.outputs.universe)
+    for function, call, kernel in _without_interleave(context, symbol):
+        if interleaving.is_tested_by(symbol):
+            return
+        for said, evidence in _several_rows(context, symbol, kernel, interleaving):
+            yield (
+                call,
+                RULE.finding(
+                    f"{said}, but `{function.qualname}` passes `{kernel.rank}` to "
+                    f"`{callee_name(call)}`, which masks as if the interleave were 1",
+                    context.program.location(symbol.module, position(call.func)),
+                    symbol=function.qualname,
+                    evidence=evidence,
+                ),
+            )
+
+
+def _without_interleave(
+    context: Context, symbol: ClassSymbol
+) -> Iterator[tuple[Function, ast.Call, Kernel]]:
+    """The calls that pass a kernel the rank and no interleave size."""
+    outputs = context.outputs
+    described = {k for k in context.contract.kernels if k.rank and (k.promise or k.varlen)}
     words = {name for k in described for name in (k.rank, *k.unless) if name}
     for facts in symbol.facts.methods if words else ():
         text = outputs.universe.text(symbol.module, facts)
@@ -176,27 +198,35 @@ def _interleaved(context: Context, symbol: ClassSymbol) -> Iterator[tuple[object
         for call in (c for made in function.calls.values() for c in made) if function else ():
             assert function is not None
             kernel = outputs.kernels.kernel(function, call.func)
-            given = keywords(lookup, function, call) if kernel in described else None
-            if kernel is None or given is None or kernel.rank not in given:
+            if kernel is None or kernel not in described:
                 continue
-            capability = context.contract.capability("impl", kernel.promise or "")
-            if capability is None or (kernel.interleave and kernel.interleave in given):
+            given = keywords(outputs.scenario.lookup, function, call)
+            if given is None or kernel.rank not in given:
                 continue
-            said = program.promise(symbol, capability)
-            if not said.holds() or said.kind not in (Kind.EXPLICIT, Kind.INHERITED):
-                continue
-            if not Interleaving(outputs.universe).is_tested_by(symbol):
-                yield (
-                    call,
-                    RULE.finding(
-                        f"`{symbol}` states {capability.name}, but `{facts.qualname}` passes "
-                        f"`{kernel.rank}` to `{callee_name(call)}`, which masks as if the "
-                        "interleave were 1",
-                        program.location(symbol.module, position(call.func)),
-                        symbol=facts.qualname,
-                        evidence=tuple(capability_evidence.origin(context, capability.name, said)),
-                    ),
-                )
+            if not kernel.interleave or kernel.interleave not in given:
+                yield function, call, kernel
+
+
+def _several_rows(
+    context: Context, symbol: ClassSymbol, kernel: Kernel, interleaving: Interleaving
+) -> Iterator[tuple[str, tuple[Evidence, ...]]]:
+    """Who says that decodes of several query tokens are served whatever the interleave size is."""
+    program, refused = context.program, context.outputs.refused
+    capability = context.contract.capability("impl", kernel.promise or "")
+    said = program.promise(symbol, capability) if capability is not None else None
+    if capability is not None and said is not None and said.holds():
+        if said.kind in (Kind.EXPLICIT, Kind.INHERITED):
+            origin = tuple(capability_evidence.origin(context, capability.name, said))
+            yield f"`{symbol}` states {capability.name}", origin
+            return
+    for builder in refused.builders(symbol) if kernel.varlen else ():
+        for constructor in refused.constructors(builder):
+            for call in (c for made in constructor.calls.values() for c in made):
+                value = next((k.value for k in call.keywords if k.arg == kernel.varlen), None)
+                if _is_true(value) and not interleaving.is_tested_by(builder):
+                    place = program.location(constructor.module, position(call))
+                    told = Evidence(f"`{builder}` says so here", place, Role.ORIGIN)
+                    yield f"`{builder}` tells its base {kernel.varlen}", (told,)
 
 
 def _fixed(context: Context, call: Call, sibling: Call, causal: ast.expr) -> Finding:

@@ -378,8 +378,8 @@ class _Loader(Reader):
         )
 
     def _kernel(self, node: Node, where: str) -> Kernel:
-        keys = "name aliases lse base unless axes turned rank interleave promise releases source"
-        fields = self.fields(node, where, keys)
+        keys = "name aliases lse base unless axes turned rank interleave promise varlen"
+        fields = self.fields(node, where, f"{keys} releases source")
         if (fields.optional("lse") is None) != (fields.optional("base") is None):
             self.fail(node.line, f"{where} needs both 'lse' and 'base', or neither")
         base = fields.choice("base", LSE_BASES) if fields.optional("base") else None
@@ -396,6 +396,7 @@ class _Loader(Reader):
             rank=fields.text_or("rank", "a name", None),
             interleave=fields.text_or("interleave", "a name", None),
             promise=fields.text_or("promise", "a name", None),
+            varlen=fields.text_or("varlen", "a name", None),
         )
 
     def _refusal(self, node: Node, where: str) -> Refusal:

@@ -292,7 +292,8 @@ class Kernel:
     turned: arguments, or `name=value`, with all of which they come the other way round.
     rank: the parameter that takes the DCP rank; interleave:
     the one that takes the interleave size. promise: the capability that a class which passes the
-    rank without an interleave size cannot have.
+    rank without an interleave size cannot have; varlen: the parameter by which the class's builder
+    tells its base that decodes have several query tokens, which it then can at interleave 1 only.
     """
 
     name: str
@@ -307,6 +308,7 @@ class Kernel:
     rank: str | None = None
     interleave: str | None = None
     promise: str | None = None
+    varlen: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

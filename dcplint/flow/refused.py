@@ -43,11 +43,11 @@ class Refused:
     def of(self, symbol: ClassSymbol) -> Clauses:
         """What holds of an instance of `symbol` under DCP, since constructors refuse all else."""
         if symbol not in self._known:
-            owners = [symbol, *self._builders(symbol)]
+            owners = [symbol, *self.builders(symbol)]
             self._known[symbol] = tuple(
                 clause
                 for owner in owners
-                for constructor in self._constructors(owner)
+                for constructor in self.constructors(owner)
                 for function in self._always_run(owner, constructor, _HELPERS)
                 for clause in self._refused_by(function)
             )
@@ -95,7 +95,8 @@ class Refused:
 
         return name, truth
 
-    def _builders(self, impl: ClassSymbol) -> Iterator[ClassSymbol]:
+    def builders(self, impl: ClassSymbol) -> Iterator[ClassSymbol]:
+        """The metadata builders of the backends that hand out `impl`."""
         accessors = {a.returns: a.name for a in self.universe.program.contract.accessors}
         for backend in self.universe.program.classes("backend"):
             if self.universe.program.result(backend, accessors.get("impl", "")) is impl:
@@ -103,7 +104,8 @@ class Refused:
                 if builder is not None:
                     yield builder
 
-    def _constructors(self, symbol: ClassSymbol) -> Iterator[Function]:
+    def constructors(self, symbol: ClassSymbol) -> Iterator[Function]:
+        """The constructors that making an instance of `symbol` runs."""
         for owner in self.universe.program.attributes.constructors(symbol, "__init__"):
             for facts in owner.facts.methods:
                 if facts.name == "__init__":

@@ -128,7 +128,7 @@ CAPS = {
 OWNERS = {
     "positions % dcp_size": "i=1, N=2, I=2: rank 1, should be rank 0",
     "slots - slots // CP_SIZE * CP_SIZE": "i=1, N=2, I=2: rank 1, should be rank 0",
-    "positions % (block_size * dcp_size) % dcp_size": "i=1, N=2, I=2, B=2: rank 1, should be rank 0",
+    "pos % (block_size * dcp_size) % dcp_size": "i=1, N=2, I=2, B=2: rank 1, should be rank 0",
     "positions % (KV_BLOCK_SIZE * CP_SIZE) // I0 % CP_SIZE": None,
     "positions // page_size % dcp_size": None,  # blocks dealt out whole
     "positions % page_size % dcp_size": None,
