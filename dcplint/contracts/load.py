@@ -63,6 +63,7 @@ _WORDS = {  # kinds of term, and what their names are
     "ranks": "a name",
     "interleaves": "a name",
     "groups": "a dotted name",
+    "group-names": "a name",
     "group-ranks": "a name",
     "group-sizes": "a name",
     "wider-groups": "a dotted name",

@@ -395,7 +395,7 @@ class KernelArgument:
     source: Source
 
 
-COUNTS = ("sequence", "rank-block", "sequence-block", "block-ids")
+COUNTS = ("sequence", "rank-block", "sequence-block", "block-ids", "tokens")
 
 
 @dataclass(frozen=True, slots=True)
@@ -406,7 +406,8 @@ class BlockFact:
     name: the attribute; or method: what subclasses may override, and argument: which of its
     arguments. Without one, what it returns is meant.
     counts: one of `COUNTS`: tokens of whole sequences, tokens that one rank holds in a block,
-    tokens of the sequence that a block stands for under DCP; or it holds ids of blocks.
+    tokens of the sequence that a block stands for under DCP; or it holds ids of blocks,
+    or a sequence's tokens.
     holds: in place of that, the record that the attribute is, or is a list of.
     kinds: records derived from this one. whole: those of them whose blocks every rank has whole, so
     that they stand for no more tokens than they hold. unless: arguments of a constructor with which
@@ -455,7 +456,8 @@ class Vocabulary:
     members: names holding the ranks of the DCP group, one each, as many as it has.
     switches: names that are true where DCP is on, and nowhere else.
     interleaves: names holding the interleave size; where there is none, it is 1 everywhere.
-    groups: dotted names of functions that return the DCP process group.
+    groups: dotted names of functions that return the DCP process group; group_names: attributes
+    that hold it.
     group_ranks, group_sizes: attributes of a group: this rank's place in it, and how many it has.
     wider_groups: dotted names of functions that return a group of which every rank of the DCP
     group is another rank.
@@ -476,6 +478,7 @@ class Vocabulary:
     ranks: tuple[str, ...] = ()
     interleaves: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
+    group_names: tuple[str, ...] = ()
     group_ranks: tuple[str, ...] = ()
     group_sizes: tuple[str, ...] = ()
     wider_groups: tuple[str, ...] = ()

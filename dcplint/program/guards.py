@@ -122,10 +122,12 @@ class Guards:
         )
 
     def is_group(self, node: ast.expr) -> bool:
-        """Whether `node` is the DCP process group, as its getter returns it."""
+        """Whether `node` is the DCP process group, by its getter or an attribute that holds it."""
         if isinstance(node, ast.Call):
             getters = {name.rpartition(".")[2] for name in self.vocabulary.groups}
             return self.canonical(dotted_name(node.func) or "").rpartition(".")[2] in getters
+        if isinstance(node, ast.Attribute) and node.attr in self.vocabulary.group_names:
+            return True
         return dotted_name(node) in self.groups
 
     def learn(self, node: ast.stmt) -> None:

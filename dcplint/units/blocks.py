@@ -49,12 +49,13 @@ Given = tuple[Function, "Node | None", ast.expr]
 
 
 class Counts(enum.Enum):
-    """What a number counts; or that a list holds ids of blocks."""
+    """What a number counts; or that a list holds ids of blocks, or a sequence's tokens."""
 
     SEQUENCE = "sequence"
     RANK_BLOCK = "rank-block"
     SEQUENCE_BLOCK = "sequence-block"
     BLOCK_IDS = "block-ids"
+    TOKENS = "tokens"
 
 
 _SCALED = {Counts.RANK_BLOCK: Counts.SEQUENCE_BLOCK}
@@ -297,6 +298,11 @@ class Blocks:
             return self.known(function, at, call.args[-1])
         if bounds_of_range(call):
             return self._within(function, at, call)
+        if name == "len" and len(call.args) == 1:
+            known = self.known(function, at, call.args[0])
+            if known is None or known.counts is not Counts.TOKENS:
+                return None
+            return replace(known, counts=Counts.SEQUENCE).at(Mark(function, call, shorten(call)))
         if name in _LISTING and call.args:
             return _ids(self.known(function, at, call.args[0]))
         if name in _EITHER and isinstance(call.func, ast.Name):
