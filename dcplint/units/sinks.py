@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 
 from dcplint.contracts.model import KernelArgument, Length, Source
 from dcplint.facts.expressions import dotted_name
 from dcplint.flow.dataclasses import constructor_argument
+from dcplint.flow.definitions import definitions
 from dcplint.flow.functions import (
     CallSite,
     Function,
@@ -18,14 +19,16 @@ from dcplint.flow.functions import (
     given_once,
     written_keywords,
 )
+from dcplint.flow.graph import Role
 from dcplint.flow.listing import Classes
 from dcplint.flow.types import classes_of, narrowed
 from dcplint.program.symbols import ClassSymbol
 from dcplint.source.location import Tree
 from dcplint.source.tree import walk
+from dcplint.units.effort import MOST_CALLS, MOST_SITES
 from dcplint.units.flow import UnitFlow
 from dcplint.units.lattice import UNITS, Counts, Space, Unit
-from dcplint.units.operations import operands
+from dcplint.units.operations import KEEPING, operands
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +62,63 @@ def argument_sinks(flow: UnitFlow) -> Iterator[Sink]:
                     taker = f"`{name}({fact.argument}=…)`"
                     unit = UNITS[fact.unit]
                     yield Sink(site.function, statement, passed, unit, taker, fact.source)
+
+
+def handed_in(flow: UnitFlow, sink: Sink, depth: int = MOST_CALLS) -> Iterator[Sink]:
+    """What each caller of a helper passes for a parameter that the helper hands on as it is.
+
+    Not where what else is passed decides whether it hands it on.
+    """
+    function, name = sink.function, _handed_on(sink)
+    if not depth or not name or not _is_as_passed(sink, name):
+        return
+    sites = flow.universe.callers(function)
+    if len(sites) > MOST_SITES or _hangs_on_parameters(function, sink.statement):
+        return
+    for site in sites:
+        passed = argument(function, site.call, name)
+        if passed is not None and site.function.module.tree is Tree.PROJECT:
+            through = replace(sink, function=site.function, statement=site.statement, node=passed)
+            if not _handed_on(through) or not _hangs_on_parameters(site.function, site.statement):
+                yield through
+                yield from handed_in(flow, through, depth - 1)
+
+
+def _handed_on(sink: Sink) -> str:
+    """The parameter that a sink is all, rows or another copy of; empty where it is none."""
+    node = sink.node
+    while not isinstance(node, ast.Name):
+        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice):
+            node = node.value
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            if callee_name(node) not in KEEPING:
+                return ""
+            node = node.func.value
+        else:
+            return ""
+    return node.id if node.id in sink.function.parameters else ""
+
+
+def _is_as_passed(sink: Sink, name: str) -> bool:
+    """Whether a parameter still holds at a sink what it was given."""
+    places = sink.function.graph.at(sink.statement)
+    found = [d for place in places for d in definitions(sink.function, place, name)]
+    return bool(found) and all(at.role is Role.ENTRY for _, at, _ in found)
+
+
+def _hangs_on_parameters(function: Function, statement: ast.stmt) -> bool:
+    """Whether a test of what a function was given decides whether it comes to a statement."""
+    given = {*function.parameters[1:]} if function.owner else {*function.parameters}
+    leaving = (s for s in function.homes if isinstance(s, ast.Return) and s is not statement)
+    for stays in (statement, *leaving):
+        home = function.homes[stays]
+        while home.parent is not None:
+            test = getattr(home.parent, "test", getattr(home.parent, "subject", None))
+            names = walk(test) if isinstance(test, ast.expr) else ()
+            if any(isinstance(n, ast.Name) and n.id in given for n in names):
+                return True
+            home = function.homes[home.parent]
+    return False
 
 
 def _written_out(site: CallSite, argument: str) -> tuple[ast.stmt, ast.Call]:
