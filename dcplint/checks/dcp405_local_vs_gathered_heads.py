@@ -6,6 +6,9 @@ An impl whose query arrives gathered over the heads of all ranks, and which unde
 - hands such a buffer to the same call as the query,
 - gives the query a shape by its own number of heads, or keeps only that many heads of a result.
 
+An impl that gathers a tensor over the DCP ranks itself, and hands what it gathered to a call beside
+a buffer that has room for what it had before, or gives it that shape.
+
 And, anywhere, a number of heads that is multiplied by the DCP size though it has been before.
 
 ## Why it breaks
@@ -43,15 +46,17 @@ The impl decodes with two heads per rank: the shapes of what comes back.
 ## Known limits
 Sizes are compared by the names that they come from, not by arithmetic: a number of heads that is
 computed from local ones (padded, rounded) is unknown. Head sizes of K and V are not told apart.
-Only queries that the engine gathers are known to be gathered.
+Queries are known to be gathered where the engine does it, or the impl by a group's `all_gather`; of
+the latter, what they measured before is known where they were given a shape.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from dcplint.checks.base import Context, Rule
 from dcplint.facts.expressions import dotted_name, shorten
@@ -59,11 +64,13 @@ from dcplint.facts.positions import position
 from dcplint.findings.model import Evidence, Finding, Role, Severity
 from dcplint.flow.dispatch import receiver_name
 from dcplint.flow.functions import Function, callee_name
+from dcplint.flow.gathered import Gathered, Gathers
 from dcplint.flow.graph import Node
-from dcplint.flow.origins import Frame, Origin
+from dcplint.flow.origins import Frame, Origin, Origins
 from dcplint.flow.outputs import Owed
 from dcplint.flow.scenario import Meaning
 from dcplint.flow.tensors import is_made, sizes
+from dcplint.program.symbols import ClassSymbol
 from dcplint.source.location import Tree
 from dcplint.source.tree import walk
 
@@ -83,33 +90,176 @@ _TIMES_HEADS = re.compile(r"(?s)head.*\*|\*.*head")
 
 
 @dataclass(frozen=True, slots=True)
+class _Query:
+    """How a gathered tensor is spoken of: itself, a rank's part of it, and what DCP makes of it."""
+
+    name: str
+    part: str
+    whole: str
+    gathered: Evidence
+
+
+@dataclass(frozen=True, slots=True)
 class _Fault:
     """An expression that counts local heads. meets: what it meets, in words."""
 
-    owed: Owed
+    symbol: ClassSymbol
     frame: Frame
     node: ast.expr
     size: ast.expr
     meets: str
+    query: _Query
 
 
 def check(context: Context) -> Iterator[Finding]:
     """Yield a finding per expression that counts local heads where all are due."""
     told: set[ast.expr] = set()
-    for owed in context.outputs.owed:
-        if owed.output.query is not None:
-            for fault in _Heads(context, owed).faults():
-                if fault.node not in told:
-                    told.add(fault.node)
-                    yield _finding(context, fault)
+    taken = (
+        fault
+        for owed in context.outputs.owed
+        if owed.output.query is not None
+        for fault in _Taken(context, owed.symbol, owed.method, owed).faults()
+    )
+    made = (
+        fault
+        for symbol in context.program.classes("impl")
+        for fault in _own_gathers(context, symbol)
+    )
+    for fault in chain(taken, made):
+        if fault.node not in told:
+            told.add(fault.node)
+            yield _finding(context, fault)
     yield from _multiplied_twice(context)
 
 
 @dataclass(frozen=True)
 class _Heads:
-    """One impl's method with its gathered query."""
+    """A method of an impl in which there is a gathered query."""
 
     context: Context
+    symbol: ClassSymbol
+    method: Function
+
+    def calls(self) -> Iterator[_Fault]:
+        """What its calls give the query, or get beside it."""
+        outputs = self.context.outputs
+        reachable = outputs.scenario.reachable(self.method)
+        frame = Frame(self.method)
+        for statement, made in self.method.calls.items():
+            for place in self.method.graph.at(statement):
+                if place in reachable and outputs.refused.allows(self.symbol, frame, place):
+                    for call in made:
+                        yield from self._call(frame, place, call)
+
+    def _call(self, frame: Frame, place: Node, call: ast.Call) -> Iterator[_Fault]:
+        callee = call.func
+        if isinstance(callee, ast.Attribute) and callee.attr in _SHAPING:
+            local = self._local(frame, place, _unpacked(call.args))
+            if local is not None and self._is_query(frame, place, callee.value):
+                yield self._fault(frame, call, local, f"of {self._query.name}")
+            return
+        operands = [*call.args, *(keyword.value for keyword in call.keywords)]
+        if not any(self._is_query(frame, place, operand) for operand in operands):
+            return
+        for operand in operands:
+            for origin in self._origins.before(frame, place, operand) or ():
+                if isinstance(origin.node, ast.Call):
+                    size = self._local_size(origin.frame, origin.place, origin.node)
+                    if size is not None:
+                        meets = f"and meets {self._query.name} in `{callee_name(call)}`"
+                        yield self._fault(origin.frame, origin.node, size, meets)
+
+    def _local_size(self, frame: Frame, place: Node, node: ast.Call) -> ast.expr | None:
+        given = sizes(node) if is_made(node) else None
+        return self._local(frame, place, given or ())
+
+    def _local(self, frame: Frame, place: Node, given: Sequence[ast.expr]) -> ast.expr | None:
+        """The one among the sizes of a tensor that is this rank's number of heads."""
+        return next((size for size in given if self._is_local(frame, place, size)), None)
+
+    def _is_local(self, frame: Frame, place: Node, size: ast.expr) -> bool:
+        """Whether a size is this rank's number of heads, on every way that it comes about."""
+        if not isinstance(size, (ast.Name, ast.Attribute)):
+            return False
+        found = self._origins.before(frame, place, size)
+        return bool(found) and all(self._is_own_heads(origin) for origin in found or ())
+
+    def _is_query(self, frame: Frame, place: Node, node: ast.expr) -> bool:
+        """Whether a tensor is the gathered query, whole or in parts, on every way."""
+        if isinstance(node, ast.Constant):
+            return False
+        found = self._origins.before(frame, place, node)
+        return bool(found) and all(self._is_gathered(origin) for origin in found or ())
+
+    @property
+    def _origins(self) -> Origins:
+        return self.context.outputs.origins(self.symbol)
+
+    def _fault(self, frame: Frame, node: ast.expr, size: ast.expr, meets: str) -> _Fault:
+        return _Fault(self.symbol, frame, node, size, meets, self._query)
+
+    def _is_own_heads(self, origin: Origin) -> bool:
+        raise NotImplementedError
+
+    def _is_gathered(self, origin: Origin) -> bool:
+        raise NotImplementedError
+
+    @property
+    def _query(self) -> _Query:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class _Made(_Heads):
+    """A query that the method gathers itself."""
+
+    gathered: Gathered
+
+    def _local(self, frame: Frame, place: Node, given: Sequence[ast.expr]) -> ast.expr | None:
+        dim = self.gathered.dim
+        return super()._local(frame, place, given[dim : dim + 1])
+
+    def _is_own_heads(self, origin: Origin) -> bool:
+        size = self.gathered.size
+        dotted = dotted_name(origin.node) if origin.node is not None else None
+        return (
+            size is not None
+            and size.node is not None
+            and not origin.done
+            and origin.function is size.function
+            and origin.frame.depth == size.frame.depth
+            and dotted is not None
+            and dotted == dotted_name(size.node)
+        )
+
+    def _is_gathered(self, origin: Origin) -> bool:
+        return origin.node is self.gathered.call
+
+    @property
+    def _query(self) -> _Query:
+        call, function = self.gathered.call, self.gathered.function
+        made = self.context.program.location(function.module, position(call))
+        return _Query(
+            "what it gathers",
+            "what this rank has",
+            f"`{shorten(call)}` gives what every rank has",
+            Evidence(f"{function.qualname} gathers it here", made, Role.ORIGIN),
+        )
+
+
+def _own_gathers(context: Context, symbol: ClassSymbol) -> Iterator[_Fault]:
+    gathers = Gathers(context.outputs, symbol)
+    for facts in symbol.facts.methods:
+        method = context.outputs.universe.function(symbol.module, facts)
+        for made in gathers.made_by(method) if method is not None else ():
+            if method is not None and context.outputs.may_run(symbol):
+                yield from _Made(context, symbol, method, made).calls()
+
+
+@dataclass(frozen=True)
+class _Taken(_Heads):
+    """A query that the method is handed gathered."""
+
     owed: Owed
 
     def faults(self) -> Iterator[_Fault]:
@@ -118,16 +268,8 @@ class _Heads:
         for element, what in ((0, "the output"), (self.owed.output.element, "the LSE")):
             for origin in outputs.returned(self.owed, element) or ():
                 yield from self._returned(origin, what)
-        method = self.owed.method
-        if not any(name in method.mentions for name in self._words):
-            return
-        reachable = outputs.scenario.reachable(method)
-        frame = Frame(method)
-        for statement, made in method.calls.items():
-            for place in method.graph.at(statement):
-                if place in reachable and outputs.refused.allows(self.owed.symbol, frame, place):
-                    for call in made:
-                        yield from self._call(frame, place, call)
+        if any(name in self.method.mentions for name in self._words):
+            yield from self.calls()
 
     @property
     def _words(self) -> tuple[str, ...]:
@@ -138,61 +280,37 @@ class _Heads:
         if isinstance(origin.node, ast.Call):
             size = self._local_size(frame, place, origin.node)
             if size is not None:
-                yield _Fault(self.owed, frame, origin.node, size, f"and is {what}")
+                yield self._fault(frame, origin.node, size, f"and is {what}")
         for operation in origin.done:
             if isinstance(operation, ast.Subscript):
                 for part in walk(operation.slice):
                     bound = part.upper if isinstance(part, ast.Slice) else None
                     if bound is not None and self._is_local(frame, place, bound):
-                        yield _Fault(self.owed, frame, operation, bound, f"of {what}")
-
-    def _call(self, frame: Frame, place: Node, call: ast.Call) -> Iterator[_Fault]:
-        callee = call.func
-        if isinstance(callee, ast.Attribute) and callee.attr in _SHAPING:
-            sizes_ = _unpacked(call.args)
-            local = [size for size in sizes_ if self._is_local(frame, place, size)]
-            if local and self._is_query(frame, place, callee.value):
-                yield _Fault(self.owed, frame, call, local[0], "of the query")
-            return
-        operands = [*call.args, *(keyword.value for keyword in call.keywords)]
-        if not any(self._is_query(frame, place, operand) for operand in operands):
-            return
-        origins = self.context.outputs.origins(self.owed.symbol)
-        for operand in operands:
-            for origin in origins.before(frame, place, operand) or ():
-                if isinstance(origin.node, ast.Call):
-                    size = self._local_size(origin.frame, origin.place, origin.node)
-                    if size is not None:
-                        meets = f"and meets the query in `{callee_name(call)}`"
-                        yield _Fault(self.owed, origin.frame, origin.node, size, meets)
-
-    def _local_size(self, frame: Frame, place: Node, node: ast.Call) -> ast.expr | None:
-        given = sizes(node) if is_made(node) else None
-        return next((s for s in given or () if self._is_local(frame, place, s)), None)
-
-    def _is_local(self, frame: Frame, place: Node, size: ast.expr) -> bool:
-        """Whether a size is this rank's number of heads, on every way that it comes about."""
-        if not isinstance(size, (ast.Name, ast.Attribute)):
-            return False
-        found = self.context.outputs.origins(self.owed.symbol).before(frame, place, size)
-        return bool(found) and all(self._is_own_heads(origin) for origin in found or ())
+                        yield self._fault(frame, operation, bound, f"of {what}")
 
     def _is_own_heads(self, origin: Origin) -> bool:
         dotted = dotted_name(origin.node) if origin.node is not None else None
         own = receiver_name(origin.function)
         return not origin.done and dotted in {f"{own}.{word}" for word in self._words}
 
-    def _is_query(self, frame: Frame, place: Node, node: ast.expr) -> bool:
-        """Whether a tensor is the gathered query, whole or in parts, on every way."""
-        if isinstance(node, ast.Constant) or self.owed.output.query is None:
-            return False
-        found = self.context.outputs.origins(self.owed.symbol).before(frame, place, node)
-        query = self.owed.method.parameters[1:][self.owed.output.query]
-        return bool(found) and all(
-            isinstance(origin.node, ast.Name)
-            and origin.node.id == query
-            and origin.function is self.owed.method
-            for origin in found or ()
+    def _is_gathered(self, origin: Origin) -> bool:
+        index = self.owed.output.query
+        return (
+            index is not None
+            and isinstance(origin.node, ast.Name)
+            and origin.node.id == self.method.parameters[1:][index]
+            and origin.function is self.method
+        )
+
+    @property
+    def _query(self) -> _Query:
+        method = self.method
+        takes = self.context.program.location(method.module, position(method.node.args.args[1]))
+        return _Query(
+            "the query",
+            "this rank's heads",
+            "the query has the heads of every rank",
+            Evidence(f"{method.qualname} takes the gathered query here", takes, Role.ORIGIN),
         )
 
 
@@ -205,17 +323,13 @@ def _finding(context: Context, fault: _Fault) -> Finding:
     program, function = context.program, fault.frame.function
     place = program.location(function.module, position(fault.node))
     if place.tree is not Tree.PROJECT:
-        place = program.location_of(fault.owed.symbol)
-    method = fault.owed.method
-    takes = program.location(method.module, position(method.node.args.args[1]))
+        place = program.location_of(fault.symbol)
     return RULE.finding(
-        f"`{shorten(fault.node)}` counts only this rank's heads (`{shorten(fault.size)}`) "
-        f"{fault.meets}; under DCP the query has the heads of every rank",
+        f"`{shorten(fault.node)}` counts only {fault.query.part} (`{shorten(fault.size)}`) "
+        f"{fault.meets}; under DCP {fault.query.whole}",
         place,
         symbol=function.qualname,
-        evidence=(
-            Evidence(f"{method.qualname} takes the gathered query here", takes, Role.ORIGIN),
-        ),
+        evidence=(fault.query.gathered,),
     )
 
 
