@@ -3,12 +3,13 @@
 ## What it flags
 A class that overrides a method by which the engine reaches a gate (a platform's choice of backend,
 a runner's set-up of backends) and does not reach the gate itself: it calls neither the gate nor the
-method it overrides, on any path or on some. A runner of a plugin's own, built on the same mixins as
-the engine's, counts too. Also a call of the gate without the argument that tells it of DCP, or an
-override of the gate that does not hand it on, a record built without it whose fields are all that
-the gate is told (`**config._asdict()`), and a backend that is handed to a layer by name, which then
-selects none; an object that is made an impl of another class once the gates have asked (these are
-notes where the class says that it can do DCP); and a DCP size that is set to 1 while a gate is
+method it overrides, on any path or on some; an override of the gate itself that decides without
+looking at DCP, in a class not known to do it. A runner of a plugin's own, built on the same mixins
+as the engine's, counts too. Also a call of the gate without the argument that tells it of DCP, or
+an override of the gate that does not hand it on, a record built without it whose fields are all
+that the gate is told (`**config._asdict()`), and a backend that is handed to a layer by name, which
+then selects none; an object that is made an impl of another class once the gates have asked (these
+are notes where the class says that it can do DCP); and a DCP size that is set to 1 while a gate is
 asked. What always raises under DCP lets nothing through, and is not flagged; nor is a class with
 another method that refuses DCP, or code that asks for the capability itself.
 
@@ -132,13 +133,15 @@ def _concerns_dcp(context: Context, asked: Gate) -> bool:
 def _finding(context: Context, override: Override, silent: tuple[ast.Return, ...]) -> Finding:
     program, module = context.program, override.symbol.module
     gate = override.gate.function.rpartition(".")[2]
+    is_gate = override.hook.function == override.gate.function
     does = "stands in for" if override.stands_in else "replaces"
+    reached = "" if is_gate else ", which reaches it"
     steps = [
         Evidence(
             f"the gate: {override.gate.outcome}", gate_location(context, override.gate), Role.GATE
         ),
         Evidence(
-            f"{override.method.qualname} {does} {override.hook.function}, which reaches it",
+            f"{override.method.qualname} {does} {override.hook.function}{reached}",
             program.location(module, override.method.position),
         ),
     ]
@@ -147,8 +150,9 @@ def _finding(context: Context, override: Override, silent: tuple[ast.Return, ...
         place = program.location(module, position(node))
         steps.append(Evidence(f"returns {value} unasked", place))
     some = f" before {len(silent)} of its answers" if silent else ""
+    asked = f"`{override.gate.capability}`" if is_gate else f"{gate}()"
     return RULE.finding(
-        f"`{override.method.qualname}` does not ask {gate}(){some}: "
+        f"`{override.method.qualname}` does not ask {asked}{some}: "
         "what cannot do DCP is not refused there",
         program.location(module, override.method.position),
         symbol=override.method.qualname,

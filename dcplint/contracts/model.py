@@ -310,6 +310,12 @@ class Kernel:
     promise: str | None = None
     varlen: str | None = None
 
+    @property
+    def called(self) -> str:
+        """What it is called without the modules around it: `function`, or `Class.method`."""
+        owner, name = self.name.split(".")[-2:]
+        return f"{owner}.{name}" if owner[:1].isupper() else name
+
 
 @dataclass(frozen=True, slots=True)
 class Refusal:

@@ -65,7 +65,7 @@ class Bases:
                     natural = self._converted(origin.function, operation, natural)
                     how = f" after `{shorten(_shown(operation))}`"
             if natural is not None and not is_changed(origin.function, call, kernel.lse):
-                yield Based(origin, call, kernel.name.rpartition(".")[2], natural, how)
+                yield Based(origin, call, kernel.called, natural, how)
 
     def _converted(
         self, function: Function, operation: ast.BinOp | ast.AugAssign, natural: bool | None

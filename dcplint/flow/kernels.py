@@ -11,7 +11,9 @@ from typing import TypeVar
 from dcplint.contracts.model import Kernel, Term
 from dcplint.facts.expressions import dotted_name
 from dcplint.facts.model import Source
+from dcplint.flow.foreign import foreign_classes
 from dcplint.flow.functions import Function
+from dcplint.flow.universe import Universe
 from dcplint.program.program import Program
 from dcplint.program.symbols import FunctionSymbol
 
@@ -23,12 +25,22 @@ MERGES = ("merges", "combines")
 class Kernels:
     """Finds them by the names that a module imports them under."""
 
-    program: Program
+    universe: Universe
     _found: dict[tuple[Function, str], frozenset[str]] = field(default_factory=dict)
 
+    @property
+    def program(self) -> Program:
+        """The program whose calls these are."""
+        return self.universe.program
+
     def kernel(self, function: Function, callee: ast.expr) -> Kernel | None:
-        """The kernel that `callee` is in `function`."""
-        return next(self._described(function, callee, self._kernels), None)
+        """The kernel that `callee` is in `function`: a function, or a method of a known object."""
+        found = next(self._described(function, callee, self._kernels), None)
+        if found is None and isinstance(callee, ast.Attribute) and callee.attr in self._methods:
+            owners = foreign_classes(self, function, callee.value)
+            of = {self._kernels.get(f"{owner}.{callee.attr}") for owner in owners}
+            found = of.pop() if len(of) == 1 else None
+        return found
 
     def merge(self, function: Function, callee: ast.expr) -> Term | None:
         """The merge, over ranks or on one, that `callee` is in `function`."""
@@ -46,6 +58,12 @@ class Kernels:
     def _kernels(self) -> dict[str, Kernel]:
         kernels = self.program.contract.kernels
         return {name: kernel for kernel in kernels for name in (kernel.name, *kernel.aliases)}
+
+    @cached_property
+    def _methods(self) -> frozenset[str]:
+        """The last names of those that are methods: a class's name stands before them."""
+        kernels = self.program.contract.kernels
+        return frozenset(k.called.rpartition(".")[2] for k in kernels if "." in k.called)
 
     @cached_property
     def _merges(self) -> dict[str, Term]:

@@ -86,7 +86,7 @@ class OutputFlow:
     @cached_property
     def kernels(self) -> Kernels:
         """Which calls run a kernel or a merge."""
-        return Kernels(self.program)
+        return Kernels(self.universe)
 
     @cached_property
     def owed(self) -> tuple[Owed, ...]:

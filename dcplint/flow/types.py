@@ -245,7 +245,7 @@ def _named(
 ) -> Classes:
     found = (
         symbol
-        for name in _names(annotation)
+        for name in annotation_names(annotation)
         for symbol in bounded(listing.program.linker.name(module, name, scopes))
     )
     return tuple(dict.fromkeys(found))
@@ -261,30 +261,31 @@ def bounded(symbol: Symbol) -> Iterator[ClassSymbol]:
 
 def _is_open(annotation: ast.expr) -> bool:
     """Whether an annotation lets anything in (`Any`, `object | None`)."""
-    names = [name.rpartition(".")[2] for name in _names(annotation)]
+    names = [name.rpartition(".")[2] for name in annotation_names(annotation)]
     return bool(names) and all(name in ("Any", "object") for name in names)
 
 
-def _names(annotation: ast.expr | None) -> Iterator[str]:
+def annotation_names(annotation: ast.expr | None) -> Iterator[str]:
+    """The dotted names of the classes that an annotation lets in."""
     if annotation is None:
         return
     if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
         try:
-            yield from _names(ast.parse(annotation.value, mode="eval").body)
+            yield from annotation_names(ast.parse(annotation.value, mode="eval").body)
         except SyntaxError:
             return
     elif isinstance(annotation, ast.BinOp):
-        yield from _names(annotation.left)
-        yield from _names(annotation.right)
+        yield from annotation_names(annotation.left)
+        yield from annotation_names(annotation.right)
     elif isinstance(annotation, ast.Subscript):
         name = (dotted_name(annotation.value) or "").rpartition(".")[2]
         if name in ("Optional", "Annotated"):
-            yield from _names(annotation.slice)
+            yield from annotation_names(annotation.slice)
         elif name == "Union" and isinstance(annotation.slice, ast.Tuple):
             for member in annotation.slice.elts:
-                yield from _names(member)
+                yield from annotation_names(member)
         else:
-            yield from _names(annotation.value)
+            yield from annotation_names(annotation.value)
     else:
         dotted = dotted_name(annotation)
         if dotted is not None:

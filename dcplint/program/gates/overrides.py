@@ -14,6 +14,7 @@ from dcplint.program.gates.places import names_above
 from dcplint.program.program import Method, Program
 from dcplint.program.symbols import ClassSymbol
 from dcplint.source.location import Tree
+from dcplint.source.tree import Definition, walk
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,51 @@ def overrides(program: Program) -> Iterator[Override]:
                 if (not asks or silent) and _is_refused_beside(program, symbol):
                     continue
                 yield Override(gate, hook, symbol, method, asks, silent)
+    yield from _replaced_gates(program)
     yield from _stand_ins(program)
+
+
+def _replaced_gates(program: Program) -> Iterator[Override]:
+    """The overrides of a gate itself that ask nothing, of classes that may not be able to do DCP.
+
+    Whoever reads what the gate is told of DCP decides by it.
+    """
+    for gate in program.contract.gates:
+        owner, _, name = gate.function.rpartition(".")
+        capability = program.contract.capability(gate.role, gate.capability)
+        if gate.argument is None or capability is None:
+            continue
+        for symbol in _heirs(program, owner):
+            method = next((m for m in symbol.facts.methods if m.name == name), None)
+            if method is None or program.promise(symbol, capability).holds() is True:
+                continue
+            node = program.function(symbol.module, method)
+            if node is None or _mentions(node, gate.argument) or not _lets_through(node):
+                continue
+            asking = Asking(program, symbol, gate, name)
+            if asking.asks(symbol.module, node, DEPTH) or _is_refused_beside(program, symbol):
+                continue
+            if not raises(program, Method(symbol, method), gate.argument):
+                yield Override(gate, Site(gate.function, gate.releases, gate.source),
+                               symbol, method, False, ())  # fmt: skip
+
+
+def _mentions(node: Definition, name: str) -> bool:
+    """Whether a function reads something of that name: a variable, an attribute, a key."""
+    return any(
+        name in (getattr(inner, "id", ""), getattr(inner, "attr", ""), getattr(inner, "value", ""))
+        for inner in walk(node)
+        if isinstance(inner, (ast.Name, ast.Attribute, ast.Constant))
+    )
+
+
+def _lets_through(node: Definition) -> bool:
+    """Whether a function returns anything but reasons against."""
+    returned = [inner.value for inner in walk(node) if isinstance(inner, ast.Return)]
+    return any(
+        value is not None and not (isinstance(value, (ast.List, ast.Tuple)) and value.elts)
+        for value in returned
+    )
 
 
 def _is_refused_beside(program: Program, symbol: ClassSymbol) -> bool:
