@@ -83,7 +83,7 @@ def _candidates(
     listing: Listing, function: Function, node: ast.expr, depth: int
 ) -> Iterator[Classes]:
     if isinstance(node, ast.Call):
-        yield meant(listing, function, node.func, depth)
+        yield meant(listing, function, node.func, depth) or _handed(listing, function, node.func)
     elif isinstance(node, ast.Name):
         yield from _of_name(listing, function, node.id, depth)
     elif isinstance(node, ast.Attribute):
@@ -224,6 +224,20 @@ def _assigned(function: Function, name: str) -> list[ast.expr]:
     ]
     bound = [b for b in function.bindings if b.name == name]
     return given if len(bound) == len(given) else []
+
+
+def _handed(listing: Listing, function: Function, callee: ast.expr) -> Classes:
+    """What a call of a parameter gives that is noted as a `Callable[…, C]`."""
+    name = callee.id if isinstance(callee, ast.Name) else ""
+    noted = next((p.annotation for p in _parameters(function) if p.arg == name), None)
+    if not isinstance(noted, ast.Subscript) or function.rebinds(name):
+        return ()
+    named = (dotted_name(noted.value) or "").rpartition(".")[2]
+    given = noted.slice.elts if isinstance(noted.slice, ast.Tuple) else []
+    if named != "Callable" or len(given) != 2:
+        return ()
+    scopes = function.outer.scopes if function.outer is not None else ()
+    return _named(listing, function.module, scopes, given[1])
 
 
 def _declared(listing: Listing, function: Function, parameter: ast.arg) -> Classes:

@@ -21,7 +21,7 @@ from dcplint.units.lattice import (
     Value,
     added,
 )
-from dcplint.units.operations import summands
+from dcplint.units.operations import summands, unpadded
 from dcplint.units.proof import is_cap
 
 
@@ -35,6 +35,9 @@ class Arithmetic:
 
     def of(self, frame: Frame, at: Node, node: ast.BinOp) -> Abstract:
         """What an operation on two operands gives."""
+        filled = unpadded(node)
+        if filled is not node:
+            return self.evaluate(frame, at, filled)
         left = self.evaluate(frame, at, node.left)
         right = self.evaluate(frame, at, node.right)
         if isinstance(left, Neutral) and isinstance(right, Neutral):

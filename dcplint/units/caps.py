@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 from dcplint.flow.dataclasses import constructor_argument
 from dcplint.flow.functions import CallSite, Function, argument
@@ -18,9 +19,10 @@ from dcplint.units.evaluate import NotArithmetic, arithmetic
 from dcplint.units.flow import UnitFlow
 from dcplint.units.interleave import Interleaving
 from dcplint.units.lattice import LENGTHS, Space, Value
+from dcplint.units.operations import unpadded, unread
 from dcplint.units.proof import VALUES, Point, points
 from dcplint.units.roles import Role, role
-from dcplint.units.sinks import Sink, argument_sinks
+from dcplint.units.sinks import Sink, argument_sinks, field_sinks
 
 _STEPS = 3  # variables and attributes in terms of others
 
@@ -48,7 +50,7 @@ def misfits(units: UnitFlow, interleaving: Interleaving | None) -> Iterator[Misf
     interleaving: None where no other interleave size than 1 is known to the engine.
     """
     told: set[ast.expr] = set()
-    for sink in argument_sinks(units):
+    for sink in chain(argument_sinks(units), field_sinks(units)):
         if sink.unit.space is not Space.LOCAL or sink.unit.counts not in LENGTHS:
             continue
         if not sink.unit.bound and units.value(sink.function, sink.statement, sink.node):
@@ -68,7 +70,10 @@ def _origins(
     units: UnitFlow, function: Function, at: Node, node: ast.expr, steps: int
 ) -> Iterator[tuple[Function, Node, ast.expr]]:
     """The arithmetic that a bound may come from: its own, or what it was given."""
-    if not isinstance(node, (ast.Name, ast.Attribute)):
+    inner = unread(unpadded(node))
+    if inner is not node:
+        yield from _origins(units, function, at, inner, steps)
+    elif not isinstance(node, (ast.Name, ast.Attribute)):
         yield function, at, node
     elif steps and isinstance(node, ast.Name):
         for place, value in units.given(function, at, node.id):

@@ -25,6 +25,7 @@ DIVIDING = frozenset({"cdiv", "ceil_div", "div", "divide", "floor_divide"})
 ROUNDING = frozenset({"cdiv", "ceil_div"})
 COUNTING = frozenset({"arange", "range"})
 
+_SAME_NUMBERS = READING | {"to", "int", "long", "clone", "contiguous", "detach", "type", "copy"}
 _MODULES = frozenset({"torch", "np", "numpy", "math", "F"})
 _NUMBERS = frozenset({"int", "float"})
 _PLACING = frozenset({"to", "tensor", "as_tensor", "asarray", "from_numpy"})
@@ -49,6 +50,29 @@ def summands(node: ast.expr) -> Iterator[ast.expr]:
         yield from summands(node.operand)
     else:
         yield node
+
+
+def unpadded(node: ast.expr) -> ast.expr:
+    """A list without the numbers that are put behind it: `x` of `x + [0] * n`."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add) and _is_filling(node.right):
+        return node.left
+    return node
+
+
+def _is_filling(node: ast.expr) -> bool:
+    """Whether a list holds nothing but numbers, however many: `[0]`, `[0] * n`, `n * [0]`."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        return _is_filling(node.left) or _is_filling(node.right)
+    return isinstance(node, ast.List) and all(isinstance(e, ast.Constant) for e in node.elts)
+
+
+def unread(node: ast.expr) -> ast.expr:
+    """What `x.tolist()`, `x.to(…)` and their kin hold the numbers of."""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        if callee_name(node) not in _SAME_NUMBERS or dotted_name(node.func.value) in _MODULES:
+            break
+        node = node.func.value
+    return node
 
 
 def may_move(call: ast.Call) -> bool:
