@@ -50,12 +50,15 @@ class Dealt:
 
     def _find(self, function: Function) -> Iterator[Named]:
         inside = function.local_names - {*function.parameters}  # these are known by their values
+        interleaved = any(role(ast.Name(name)) is Role.INTERLEAVE for name in function.mentions)
         for index, node in enumerate(_dividends(function).values()):
             name = dotted_name(node)
             if name is None or name.partition(".")[0] in inside or role(node) is not None:
                 continue
             self._work = 0
             found = {*self._parts(function, function.graph.entry, node)}
+            if interleaved:
+                found -= {None}  # nothing but tokens is dealt out in chunks
             part = found.pop() if len(found) == 1 else None
             if part is not None:
                 said = f"{name.rpartition('.')[2]}_{_NAMES[part]}"

@@ -20,6 +20,7 @@ from dcplint.units.roles import Role, role
 _OPAQUE = ast.Name("?")
 _PATHS = 24
 _LARGE = 120
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _NAMING = (ast.Name, ast.Attribute, ast.Call)
 _CARRIERS = (ast.BinOp, ast.Name, ast.Attribute, ast.Compare, ast.UnaryOp, ast.IfExp, ast.Subscript)
 Env = Mapping[str, ast.expr]
@@ -48,7 +49,7 @@ def written(function: Function, ranks: Ranks) -> Iterator[Written]:
     """
     slice_ = _Slice.of(function, ranks.named(function))
     if slice_.roots:
-        held: dict[str, ast.expr] = {}
+        held = _enclosing(function, slice_)
         named, origins = dict(slice_.named), {}
         for node, name in ranks.dealt.named(function):
             origins[name] = dotted_name(node) or ""
@@ -61,6 +62,24 @@ def written(function: Function, ranks: Ranks) -> Iterator[Written]:
             function.node.body, [_Path(held)], replace(slice_, named=named, origins=origins), found
         )
         yield from found
+
+
+def _enclosing(function: Function, slice_: _Slice) -> dict[str, ast.expr]:
+    """What the variables of the enclosing function hold that it sets once, whatever happens."""
+    outer = function.outer
+    if outer is None:
+        return {}
+    stores: dict[str, list[ast.stmt]] = {}
+    for node in outer.homes:
+        for name in () if isinstance(node, _SCOPES) else _stored(node):
+            stores.setdefault(name, []).append(node)
+    return {
+        target.id: _held(target, node.value, {}, slice_)
+        for (node,) in (nodes for nodes in stores.values() if len(nodes) == 1)
+        if isinstance(node, ast.Assign) and outer.homes[node].parent is None
+        for target in node.targets
+        if isinstance(target, ast.Name) and target.id not in function.local_names
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +199,7 @@ def _block(
 
 
 def _statement(node: ast.stmt, path: _Path, slice_: _Slice, found: list[Written]) -> list[_Path]:
-    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+    if isinstance(node, _SCOPES):
         return [path]
     where = _where_masked(node, path, slice_)
     if where is not None:

@@ -18,7 +18,7 @@ from operator import attrgetter
 from dcplint.flow.functions import callee_name
 from dcplint.source.tree import children, walk
 from dcplint.units.evaluate import NotArithmetic, Value, arithmetic, is_comparison
-from dcplint.units.roles import Role, is_block_size, role
+from dcplint.units.roles import Role, is_block_size, is_longest, role
 
 _LENGTHS = (*range(25), 48, 63, 64, 65)
 _SIZES = (2, 3, 4, 8)
@@ -282,6 +282,8 @@ def _candidates(node: ast.expr) -> set[int]:
 def _collect(node: ast.AST, found: set[int]) -> set[Role]:
     """The parts that occur in `node`; what has all a formula needs goes into `found`."""
     part = role(node) if isinstance(node, ast.expr) else None
+    if part is None and isinstance(node, ast.expr) and is_longest(node):
+        part = Role.LENGTH
     if part is not None:
         return {part}
     parts: set[Role] = set()
@@ -319,8 +321,11 @@ def _read(node: ast.expr, needed: Set[Role], allowed: Set[Role]) -> Formula | No
         if count > _MOST:
             return None
         part = role(inner) if isinstance(inner, ast.expr) else None
-        if Role.BLOCK in allowed and isinstance(inner, ast.expr) and is_block_size(inner):
-            part = Role.BLOCK
+        if part is None and isinstance(inner, ast.expr):
+            if Role.BLOCK in allowed and is_block_size(inner):
+                part = Role.BLOCK
+            elif Role.RANK in needed and is_longest(inner):
+                part = Role.LENGTH
         if part is None:
             waiting += children(inner)
         else:

@@ -65,6 +65,20 @@ def is_block_size(node: ast.expr) -> bool:
     return _BLOCK.fullmatch((dotted_name(node) or "").rpartition(".")[2]) is not None
 
 
+def is_longest(node: ast.expr) -> bool:
+    """Whether a name or an attribute is called like the largest of some lengths.
+
+    Without the rank, what is made of it is a bound for all ranks; with it, a length like others.
+    """
+    return _is_longest((dotted_name(node) or "").rpartition(".")[2])
+
+
+@cache
+def _is_longest(name: str) -> bool:
+    words = name.lower().split("_")
+    return "max" in words and _named("_".join(w for w in words if w != "max")) is Role.LENGTH
+
+
 @cache
 def _named(name: str) -> Role | None:
     if _SIZE.fullmatch(name):
