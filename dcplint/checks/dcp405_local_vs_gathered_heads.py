@@ -6,7 +6,8 @@ An impl whose query arrives gathered over the heads of all ranks, and which unde
 - hands such a buffer to the same call as the query,
 - gives the query a shape by its own number of heads, or keeps only that many heads of a result.
 
-An impl that gathers a tensor over the DCP ranks itself, and hands what it gathered to a call beside
+An impl that merges over ranks itself, where what it merges is sized by its own number of heads.
+And one that gathers a tensor over the DCP ranks itself, and hands what it gathered to a call beside
 a buffer that has room for what it had before, or gives it that shape.
 
 And, anywhere, a number of heads that is multiplied by the DCP size though it has been before.
@@ -66,6 +67,7 @@ from dcplint.flow.dispatch import receiver_name
 from dcplint.flow.functions import Function, callee_name
 from dcplint.flow.gathered import Gathered, Gathers
 from dcplint.flow.graph import Node
+from dcplint.flow.merging import Use, mergings, operands
 from dcplint.flow.origins import Frame, Origin, Origins
 from dcplint.flow.outputs import Owed
 from dcplint.flow.scenario import Meaning
@@ -125,7 +127,12 @@ def check(context: Context) -> Iterator[Finding]:
         for symbol in context.program.classes("impl")
         for fault in _own_gathers(context, symbol)
     )
-    for fault in chain(taken, made):
+    merged = (
+        fault
+        for symbol in context.program.classes("impl")
+        for fault in _own_merges(context, symbol)
+    )
+    for fault in chain(taken, made, merged):
         if fault.node not in told:
             told.add(fault.node)
             yield _finding(context, fault)
@@ -198,8 +205,14 @@ class _Heads:
     def _fault(self, frame: Frame, node: ast.expr, size: ast.expr, meets: str) -> _Fault:
         return _Fault(self.symbol, frame, node, size, meets, self._query)
 
+    @property
+    def _words(self) -> tuple[str, ...]:
+        return self.context.contract.vocabulary.heads
+
     def _is_own_heads(self, origin: Origin) -> bool:
-        raise NotImplementedError
+        dotted = dotted_name(origin.node) if origin.node is not None else None
+        own = receiver_name(origin.function)
+        return not origin.done and dotted in {f"{own}.{word}" for word in self._words}
 
     def _is_gathered(self, origin: Origin) -> bool:
         raise NotImplementedError
@@ -271,10 +284,6 @@ class _Taken(_Heads):
         if any(name in self.method.mentions for name in self._words):
             yield from self.calls()
 
-    @property
-    def _words(self) -> tuple[str, ...]:
-        return self.context.contract.vocabulary.heads
-
     def _returned(self, origin: Origin, what: str) -> Iterator[_Fault]:
         frame, place = origin.frame, origin.place
         if isinstance(origin.node, ast.Call):
@@ -287,11 +296,6 @@ class _Taken(_Heads):
                     bound = part.upper if isinstance(part, ast.Slice) else None
                     if bound is not None and self._is_local(frame, place, bound):
                         yield self._fault(frame, operation, bound, f"of {what}")
-
-    def _is_own_heads(self, origin: Origin) -> bool:
-        dotted = dotted_name(origin.node) if origin.node is not None else None
-        own = receiver_name(origin.function)
-        return not origin.done and dotted in {f"{own}.{word}" for word in self._words}
 
     def _is_gathered(self, origin: Origin) -> bool:
         index = self.owed.output.query
@@ -312,6 +316,41 @@ class _Taken(_Heads):
             "the query has the heads of every rank",
             Evidence(f"{method.qualname} takes the gathered query here", takes, Role.ORIGIN),
         )
+
+
+@dataclass(frozen=True)
+class _Merged(_Heads):
+    """What the method merges over ranks."""
+
+    use: Use
+
+    def faults(self) -> Iterator[_Fault]:
+        """The tensors that it has made, and the merge gets."""
+        merge = self.use[2]
+        for origin in operands(self.context.outputs, self.symbol, self.use):
+            if isinstance(origin.node, ast.Call):
+                size = self._local_size(origin.frame, origin.place, origin.node)
+                if size is not None:
+                    meets = f"and is merged over ranks by `{shorten(merge.func)}`"
+                    yield self._fault(origin.frame, origin.node, size, meets)
+
+    @property
+    def _query(self) -> _Query:
+        merge = self.context.program.location(self.method.module, position(self.use[2]))
+        return _Query(
+            "what it merges",
+            "this rank's heads",
+            "that takes the heads of every rank",
+            Evidence(f"{self.method.qualname} merges here", merge, Role.ORIGIN),
+        )
+
+
+def _own_merges(context: Context, symbol: ClassSymbol) -> Iterator[_Fault]:
+    flow = context.outputs
+    terms = tuple(term for term in flow.kernels.described("merges") if term.axes)
+    for merging in mergings(flow, symbol, terms):
+        for use in merging.uses:
+            yield from _Merged(context, symbol, use[0], use).faults()
 
 
 def _unpacked(args: list[ast.expr]) -> list[ast.expr]:

@@ -51,6 +51,7 @@ class Paths:
         parts: list[Abstract] = []
         seen: set[Node] = set()
         touching = frame.function.mentions.get(path.partition(".")[0], ())
+        is_unset = path in frame.function.local_names - {*frame.function.parameters}
         queue = list(self.backwards.before(frame.function, at))
         reachable = self.scenario.reachable(frame.function)
         while queue:
@@ -61,7 +62,8 @@ class Paths:
             if not self.effort.step():
                 return None
             if place.role is Role.ENTRY:
-                whole.append(self._at_entry(frame, path))
+                if not is_unset:  # whoever comes this way has no value to go on with
+                    whole.append(self._at_entry(frame, path))
                 continue
             defined: Abstract | _Untouched = _UNTOUCHED
             if place.statement in touching:
