@@ -56,7 +56,7 @@ from dcplint.facts.expressions import dotted_name, shorten
 from dcplint.facts.positions import position
 from dcplint.findings.model import Finding, Severity
 from dcplint.flow.definitions import definitions
-from dcplint.flow.functions import Function, callee_name
+from dcplint.flow.functions import Function, callee_name, given_once
 from dcplint.source.location import Tree
 from dcplint.source.tree import walk
 from dcplint.units.lattice import LENGTHS, Counts, Space, Value
@@ -75,7 +75,7 @@ RULE = Rule(
 )
 
 _TABLE = "block_table"
-_LOOKS_UP = re.compile(rf"{_TABLE}\w*(?:\[|\.gather\(|,)[^=]*//")
+_LOOKS_UP = re.compile(rf"{_TABLE}[\s\S]*//|//[\s\S]*{_TABLE}")
 _GATHERING = frozenset({"gather", "take_along_dim"})
 _DIVIDES = re.compile(r"//|%|mod_?\(|remainder|div\w*\(")
 
@@ -156,7 +156,11 @@ def _looked_up(context: Context) -> Iterator[Finding]:
     ):
         if function.module.tree is not Tree.PROJECT:
             continue
+        told: set[ast.expr] = set()  # one page may be looked up in several tables
         for statement, table, index in _look_ups(function):
+            if index in told:
+                continue
+            told.add(index)
             value = context.units.value(function, statement, index)
             if not isinstance(value, Value) or value.unit.counts is not Counts.PLACES:
                 continue
@@ -183,11 +187,36 @@ def _look_ups(function: Function) -> Iterator[tuple[ast.stmt, ast.expr, ast.expr
                 table, *asked = operands(node)
             else:
                 continue
-            if _TABLE not in (dotted_name(table) or "").rpartition(".")[2]:
+            if not _is_table(function, table):
                 continue
-            for page in (inner for index in asked for inner in ast.walk(index)):
-                if isinstance(page, ast.BinOp) and isinstance(page.op, ast.FloorDiv):
-                    yield statement, table, page.left
+            for index in asked:
+                for at, page in _written_out(function, statement, index):
+                    if isinstance(page, ast.BinOp) and isinstance(page.op, ast.FloorDiv):
+                        yield at, table, page.left
+
+
+def _is_table(function: Function, node: ast.expr) -> bool:
+    """Whether it is a block table by its name, or rows of one that a variable was given."""
+    if _TABLE in (dotted_name(node) or "").rpartition(".")[2]:
+        return True
+    given = given_once(function, node.id) if isinstance(node, ast.Name) else None
+    while isinstance(given, ast.Subscript):
+        given = given.value
+        if _TABLE in (dotted_name(given) or "").rpartition(".")[2]:
+            return True
+    return False
+
+
+def _written_out(
+    function: Function, statement: ast.stmt, index: ast.expr
+) -> Iterator[tuple[ast.stmt, ast.AST]]:
+    """(statement, node) of an index, and of what its variables were given by one assignment."""
+    for node in ast.walk(index):
+        yield statement, node
+        given = given_once(function, node.id) if isinstance(node, ast.Name) else None
+        for at in function.homes if given is not None else ():
+            if isinstance(at, ast.Assign) and at.value is given:
+                yield from ((at, inner) for inner in ast.walk(given))
 
 
 def _knows_the_rank(context: Context, function: Function) -> bool:
