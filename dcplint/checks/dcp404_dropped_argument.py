@@ -49,15 +49,16 @@ The impl decodes with the argument set to something that matters, with DCP and w
 
 ## Known limits
 Only keyword arguments are compared, those of mappings that can be read included, and three levels
-of calls. An argument that any kernel call of the DCP branch passes counts as passed, and so does
-one whose value that code mentions at all, or code that it comes to on every way. A function that
+of calls. An argument that any kernel call of the DCP branch passes counts as passed, but for a call
+after which the method returns before it comes to the others, all of which pass it; and so does one
+whose value that code mentions at all, or code that it comes to on every way. A function that
 branches on DCP and is no method of the impl is not looked at by itself.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from dcplint.checks.argument_fix import pass_on
 from dcplint.checks.base import Context, Rule
@@ -66,6 +67,8 @@ from dcplint.facts.positions import position
 from dcplint.findings.model import Evidence, Finding, Role, Severity
 from dcplint.flow.branches import Branch
 from dcplint.flow.calls import Call, given_names, is_same_kernel
+from dcplint.flow.functions import Function
+from dcplint.flow.origins import Frame
 from dcplint.flow.outputs import OutputFlow
 from dcplint.program.symbols import ClassSymbol
 
@@ -112,6 +115,35 @@ def _dropped(
             names = given_names(value)
             if value is not None and names and not names & branch.mentions:
                 yield same[0], sibling, name, value
+        for call in same:
+            others = [other for other in same if other is not call]
+            if others and _is_alone(call, others):
+                given = frozenset.intersection(*(frozenset(other.given) for other in others))
+                for name in sorted(wanted & given - call.given.keys()):
+                    value = sibling.given[name]
+                    if value is not None:
+                        yield call, sibling, name, value
+
+
+def _is_alone(call: Call, others: Iterable[Call]) -> bool:
+    """Whether a call's own block leaves the function, and the others stand behind it."""
+    function = call.function
+    statement = next((s for s, made in function.calls.items() if call.node in made), None)
+    if statement is None or not isinstance(function.homes[statement].block[-1], ast.Return):
+        return False
+    last = function.homes[statement].block[-1].end_lineno or 0
+    return all(_line_in(function, other) > last for other in others)
+
+
+def _line_in(function: Function, call: Call) -> int:
+    """The line of a function in which a call is made, or a helper run that makes it; else 0."""
+    frame: Frame | None = call.frame
+    node: ast.Call | None = call.node
+    while frame is not None and node is not None:
+        if frame.function is function:
+            return node.lineno
+        node, frame = frame.call, frame.caller
+    return 0
 
 
 def _is_refused(flow: OutputFlow, symbol: ClassSymbol, value: ast.expr) -> bool:
