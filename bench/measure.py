@@ -37,9 +37,12 @@ def measure(
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    while process.poll() is None:
-        peak = max(peak, _resident(process.pid))
-        time.sleep(_INTERVAL)
+    while True:
+        try:  # a sleep would add up to an interval to what is over in two of them
+            process.wait(_INTERVAL)
+            break
+        except subprocess.TimeoutExpired:
+            peak = max(peak, _resident(process.pid))
     seconds = time.perf_counter() - started
     after = os.times()
     cpu = after.children_user + after.children_system
