@@ -61,7 +61,10 @@ class Tracer:
     identity: Identity = field(init=False)
     evaluation: Evaluation = field(init=False)
     instances: Instances = field(init=False)
+    _answers: dict[object, tuple[Outcome, ...]] = field(default_factory=dict)
     _memo: dict[object, tuple[Outcome, ...]] = field(default_factory=dict)
+    _of_rounds: dict[object, tuple[Outcome, ...]] = field(default_factory=dict)
+    _goes_round: bool = False
     _tentative: dict[object, tuple[Outcome, ...]] = field(default_factory=dict)
     _active: dict[object, int] = field(default_factory=dict)
     _met: int = _DEPTH
@@ -80,20 +83,32 @@ class Tracer:
 
     def before(self, function: Function, statement: ast.stmt, path: Path) -> tuple[Outcome, ...]:
         """What `path` can be just before `statement` runs with DCP on."""
-        self.budget.begin()
         points = (Point(function, node) for node in function.graph.at(statement))
-        return merged(o for point in points for o in self.at(point, path))
+        return self._answer(
+            (statement, path), lambda: (o for point in points for o in self.at(point, path))
+        )
 
     def value(self, function: Function, statement: ast.stmt, node: ast.expr) -> tuple[Outcome, ...]:
         """What `node`, an expression of `statement`, can be with DCP on."""
-        self.budget.begin()
         points = (Point(function, at) for at in function.graph.at(statement))
-        return merged(o for point in points for o in self.evaluation.of(point, node, ()))
+        return self._answer(
+            (statement, node),
+            lambda: (o for point in points for o in self.evaluation.of(point, node, ())),
+        )
 
     def returned(self, function: Function, path: Path) -> tuple[Outcome, ...]:
         """What `path` of a function's result can be with DCP on: `(1,)` is its second element."""
-        self.budget.begin()
-        return merged(self.evaluation.returned(function, path, ()))
+        return self._answer((function, path), lambda: self.evaluation.returned(function, path, ()))
+
+    def _answer(
+        self, question: object, work: Callable[[], Iterable[Outcome]]
+    ) -> tuple[Outcome, ...]:
+        """The answer to a question: the same one each time, whatever else has been asked."""
+        if question not in self._answers:
+            self.budget.begin()
+            self._of_rounds.clear()
+            self._answers[question] = merged(work())
+        return self._answers[question]
 
     def can_run(self, function: Function, statement: ast.stmt) -> bool:
         """Whether `statement` can run with DCP on, as far as the function itself tells."""
@@ -169,13 +184,23 @@ class Tracer:
         return None
 
     def once(self, key: object, work: Callable[[], Iterable[Outcome]]) -> tuple[Outcome, ...]:
-        """The result of `work`, remembered unless it rests on a question that is still open."""
+        """The result of `work`, remembered unless it rests on a question that is still open.
+
+        What was found by going round in a circle is forgotten with the question at hand: how much
+        work it takes depends on where the circle is entered.
+        """
         if key in self._memo:
             self.budget.recall(key)
             return self._memo[key]
+        if key in self._of_rounds:
+            self._goes_round = True
+            self.budget.recall(key)
+            return self._of_rounds[key]
         if key in self._tentative:
+            self._goes_round = True
             return self._tentative[key]
         if key in self._active:
+            self._goes_round = True
             self._met = min(self._met, self._active[key])
             return ()  # a value in terms of itself adds nothing
         depth = len(self._active)
@@ -184,6 +209,7 @@ class Tracer:
             return UNKNOWN
         self.budget.enter()
         outer, self._met = self._met, _DEPTH
+        went_round, self._goes_round = self._goes_round, False
         self._active[key] = depth
         try:
             found = merged(work())
@@ -192,7 +218,7 @@ class Tracer:
         is_settled = self._met >= depth
         self.budget.leave(key if is_settled else None)
         if is_settled:
-            self._memo[key] = found
+            (self._of_rounds if self._goes_round else self._memo)[key] = found
             if depth == 0 or self._met == depth:
                 self._tentative.clear()
         elif depth:
@@ -200,6 +226,7 @@ class Tracer:
         else:
             self._tentative.clear()
         self._met = min(outer, self._met) if self._met < depth else outer
+        self._goes_round |= went_round
         return found
 
     def at_entry(self, point: Point, path: Path) -> tuple[Outcome, ...]:

@@ -12,6 +12,7 @@ from dcplint.program.index import Index
 from dcplint.program.modules import Modules, SourceTree
 from dcplint.program.symbols import Module
 from dcplint.source.location import Tree
+from dcplint.source.scan import closure
 from dcplint.source.text import UnreadableSource
 
 # What stands around a rank that is computed with; looked for only where its name stands, which
@@ -24,6 +25,7 @@ _RENAMING = re.compile(rb"(?:\A|\n)[ \t]+[\w.]+ = (?:[\w.]+\.)?\Z")
 _HANDED_ON = re.compile(rb"[(,]\s*(?:[\w.]+\.)?\Z")
 _ENDING = re.compile(rb"\s*[,)]")
 _WORD_ENDS = re.compile(rb"\w\Z")
+_OVERLOADS = frozenset({"default", "out"})  # as torch calls the variants of an operator
 
 
 def field_words(pack: Pack) -> frozenset[bytes]:
@@ -37,8 +39,14 @@ def field_words(pack: Pack) -> frozenset[bytes]:
     owners += pack.vocabulary.merges
     owners += pack.vocabulary.groups
     owners += pack.vocabulary.members
-    words = {owner.rpartition(".")[2] for owner in owners}
+    words = {_telling(owner) for owner in owners}
     return frozenset(word.encode() for word in words | {field.name for field in pack.fields})
+
+
+def _telling(dotted: str) -> str:
+    """The name by which a module mentions what `dotted` names: few others mention that too."""
+    *owners, name = dotted.split(".")
+    return owners[-1] if owners and name in _OVERLOADS else name
 
 
 def rank_words(pack: Pack) -> frozenset[bytes]:
@@ -106,28 +114,49 @@ def _ends_here(data: bytes, end: int) -> bool:
 def related_modules(index: Index, modules: Modules, contract: Contract) -> Iterator[Module]:
     """The modules that a contract field passes through, of the checked tree and of engine source.
 
-    Those that mention a field or its record, then those that call a function which takes a field
-    as an argument: such a call leaves the field out without a word of it. Tests are no part of the
-    engine: they make batches that no runner makes.
+    Those that mention a field or its record; those of a plugin whose classes derive from the
+    engine's among these, and may leave out what a method did that they replace; then those that
+    call a function which takes a field as an argument: such a call leaves the field out without a
+    word of it. Tests are no part of the engine: they make batches that no runner makes.
     """
     found: dict[tuple[Tree, str], Module] = {}
     package = contract.pack.package
-    for calls in (False, True):
-        words = _carriers(contract, found.values()) if calls else field_words(contract.pack)
-        for tree in modules.trees if words else ():
-            if tree.tree is not Tree.PROJECT:
-                sources = _mentioning(tree, dict(_package(tree, package)), words)
-            elif calls:
-                sources = ((path, index.names[path]) for path in index.containing(words))
-            else:
-                sources = _scanned(index, words)
-            for path, name in sources:
-                if (tree.tree, path) in found or is_test(path):
-                    continue
-                module = modules.load(tree, path, name)
-                if module is not None:
-                    found[tree.tree, path] = module
-                    yield module
+    project = modules.trees[0]
+
+    def loaded(tree: SourceTree, sources: Iterable[tuple[str, str]]) -> Iterator[Module]:
+        for path, name in sources:
+            if (tree.tree, path) in found or is_test(path):
+                continue
+            module = modules.load(tree, path, name)
+            if module is not None:
+                found[tree.tree, path] = module
+                yield module
+
+    words = field_words(contract.pack)
+    for tree in modules.trees:
+        if tree is project:
+            yield from loaded(tree, _scanned(index, words))
+        else:
+            yield from loaded(tree, _mentioning(tree, dict(_package(tree, package)), words))
+    yield from loaded(project, _deriving(index, found.values()))
+    calls = _carriers(contract, found.values())
+    for tree in modules.trees if calls else ():
+        if tree is project:
+            yield from loaded(tree, ((p, index.names[p]) for p in index.containing(calls)))
+        else:
+            yield from loaded(tree, _mentioning(tree, dict(_package(tree, package)), calls))
+
+
+def _deriving(index: Index, found: Iterable[Module]) -> list[tuple[str, str]]:
+    """Path and name of the modules with classes that may derive from the engine's among `found`."""
+    engine = [module for module in found if module.tree is Tree.ENGINE]
+    roots = {symbol.facts.name.encode() for module in engine for symbol in module.classes}
+    reached = closure(index.scans, roots, index.aliases) if roots else frozenset()
+    return [
+        (path, index.names[path])
+        for path, scan in sorted(index.scans.items())
+        if any(not reached.isdisjoint(bases) for _, bases in scan.headers)
+    ]
 
 
 def is_test(path: str) -> bool:

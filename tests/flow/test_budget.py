@@ -20,9 +20,13 @@ _PROGRAM = (
 )
 
 
-def _answers(directory: Path, *asked: str) -> list[set[State]]:
+_BACK = "        f0(m, choose)\n"  # every function calls the first again
+_ROUNDS = _PROGRAM.replace("    if choose():\n", f"    if choose():\n{_BACK}")
+
+
+def _answers(directory: Path, *asked: str, program: str = _PROGRAM) -> list[set[State]]:
     """What `m` is where each function returns or builds, asked in this order."""
-    flow = Laboratory.of(directory, _PROGRAM).context().fields
+    flow = Laboratory.of(directory, program).context().fields
     found = []
     for name in asked:
         (function,) = flow.universe.named(name)
@@ -43,3 +47,16 @@ def test_who_asks_second_gets_what_he_would_get_first(
         assert _answers(tmp_path / f"{steps}c", last, before, last)[-1] == alone
         seen.add(frozenset(alone))
     assert seen == {frozenset({State.NONE}), frozenset({State.UNKNOWN})}
+
+
+@pytest.mark.parametrize("order", [("f5", "f2"), ("f6", "f3"), ("f4", "f6")])
+def test_in_a_circle_it_does_not_matter_where_the_first_began(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, order: tuple[str, str]
+) -> None:
+    seen = set()
+    for walks in range(26, 60, 6):
+        monkeypatch.setattr("dcplint.flow.budget._WALKS", walks)
+        (alone,) = _answers(tmp_path / f"{walks}a", order[1], program=_ROUNDS)
+        assert _answers(tmp_path / f"{walks}b", *order, program=_ROUNDS)[-1] == alone
+        seen.add(frozenset(alone))
+    assert len(seen) > 1
